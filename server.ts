@@ -10,13 +10,22 @@ import { openApiKeys } from './core/accounts/identify';
 import { startSweeper } from './core/accounts/sweeper';
 import { brokenRequestEnded, logRequests } from './core/api/request-ended';
 import type { Route } from './core/api/route';
+import { AccessLog } from './core/base/access-log';
+import { log } from './core/base/log';
+import { parseUsd } from './core/base/money';
+import { countResourceLeaks } from './core/base/resource-leaks';
+import { openResources, type Resources } from './core/base/resources';
+import { readRole } from './core/base/role';
+import { parseDuration } from './core/base/settings';
+import { OpenRequests, prepareStop, stopOnFault, stopOnSignal } from './core/base/shutdown';
+import { startWatchdog } from './core/base/watchdog';
 import { AnswerStore } from './core/calls/answer-store';
 import { watchCalls } from './core/calls/call-ended';
-import { startKeptObjects } from './core/calls/kept-objects';
 import { OpenCalls } from './core/calls/open-calls';
 import { startRefusedCalls } from './core/calls/refused-calls';
 import { openSessionIds } from './core/calls/session-ids';
 import { startTopAccounts } from './core/calls/top-accounts';
+import { startVendorResources } from './core/calls/vendor-resources';
 import { type Configuration, configurationReader } from './core/configuration/configuration';
 import { ReloadableConfiguration, restartNeededSince } from './core/configuration/live-configuration';
 import { reportConfiguration } from './core/configuration/nodes';
@@ -32,9 +41,9 @@ import { startHealthExchange } from './core/health/exchange';
 import { UpstreamHealth } from './core/health/health';
 import { exposeUpstreams } from './core/health/metrics';
 import { answerBrokenRequests } from './core/http/broken-requests';
-import { leaveIdleClients, limitConnections, limitTimes } from './core/http/connection-limits';
+import { disconnectIdleClients, limitConnections, limitTimes } from './core/http/connection-limits';
 import { allowOrigins } from './core/http/cors';
-import { beginInTurn } from './core/http/pipelined';
+import { limitPipelining } from './core/http/pipelining';
 import { watchForwarding } from './core/http/proxies';
 import { readPortDomain } from './core/http/public-url';
 import { AllowanceLedger } from './core/ledger/allowances/allowance-ledger';
@@ -47,30 +56,21 @@ import { ensureReady } from './core/ledger/recovery';
 import { createSettler } from './core/ledger/settler';
 import { openSpool, type Spool } from './core/ledger/spool/spool';
 import { openSpoolFolder } from './core/ledger/spool/spool-folder';
-import { countLeftOpen } from './core/left-open';
-import { LineLog } from './core/line-log';
-import { log } from './core/log';
-import { parseUsd } from './core/money';
 import { Operators, readAdminToken, refuseShortToken } from './core/operators/operators';
 import { startUsageRollUp } from './core/records/usage-roll-up';
-import { openResources, type Resources } from './core/resources';
-import { readRole } from './core/role';
 import { LiveRollouts } from './core/rollouts/live-rollouts';
 import { exposeProcess } from './core/serving/expose-process';
 import { startExpressGateway } from './core/serving/express-gateway';
 import { openFrontDoor } from './core/serving/front-door';
 import { loadPlugins } from './core/serving/load-plugins';
-import { announce, explain, factsOf, readArguments } from './core/serving/start';
+import { announce, explainStartFailure, factsOf, readArguments } from './core/serving/start';
 import { hostsOf, routesOf, startPlugins } from './core/serving/start-plugins';
 import { openCertificates, serveWithTls } from './core/serving/tls';
-import { leaveMetrics, mayServeAdmin, reachPrimary, serveAsWorker } from './core/serving/worker';
+import { mayServeAdmin, publishMetrics, reachPrimary, serveAsWorker } from './core/serving/worker';
 import { readWorkers, runWorkers } from './core/serving/workers';
-import { parseDuration } from './core/settings';
-import { OpenRequests, prepareStop, stopOnFault, stopOnSignal } from './core/shutdown';
 import type { SocketSettings } from './core/sockets/client-sockets';
 import { checkDatabase, migrate, openDatabase } from './core/storage/database';
 import { openTracing } from './core/traces/open-tracing';
-import { startWatchdog } from './core/watchdog';
 import { type Egress, openEgress } from './core/wire/egress';
 
 /** The project's folder, even when this file runs from dist. */
@@ -96,7 +96,7 @@ async function main(): Promise<void> {
     process.stdout.write('The database is of this version.\n');
     return resources.close();
   }
-  resources.keep(primary, leaveMetrics);
+  resources.keep(primary, publishMetrics);
   const files = readFiles(process.env, resources);
   if (task === 'check') {
     const configuration = files.read();
@@ -197,7 +197,7 @@ async function openGateway(files: Files, stores: Stores, money: Money, { keep }:
   keep(stopTracing, () => stopTracing?.());
   const refusedCalls = startRefusedCalls({ database, log });
   keep(refusedCalls, () => refusedCalls.close());
-  const keptObjects = startKeptObjects({ database, log, maxKept: system.maxKept });
+  const keptObjects = startVendorResources({ database, log, maxKept: system.maxKept });
   keep(keptObjects, () => keptObjects.close());
   const egress = openEgress();
   keep(egress, () => egress.close());
@@ -208,7 +208,7 @@ async function openGateway(files: Files, stores: Stores, money: Money, { keep }:
   (await rotation.prepare(live.current.catalog))();
   live.take(({ catalog }) => rotation.prepare(catalog));
   const stopping = new AbortController();
-  const lines = new LineLog(system.log.calls);
+  const lines = new AccessLog(system.log.calls);
   logRequests(lines);
   const openCalls = new OpenCalls(watchCalls(lines));
   exposeProcess({ openCalls, leases, database });
@@ -282,7 +282,7 @@ async function listen(files: Files, stores: Stores, money: Money, gateway: Gatew
   const { first, forPolicies, frontDoor, egress, openCalls, stopping, adminToken } = gateway;
   const certificates = openCertificates(live.current, configFolder);
   const servers = await startExpressGateway(first, system, manifests, frontDoor, log);
-  for (const server of [servers.http, servers.admin]) beginInTurn(server);
+  for (const server of [servers.http, servers.admin]) limitPipelining(server);
   for (const listener of ['http', 'admin'] as const) {
     const own = certificates[listener];
     if (own === undefined) continue;
@@ -312,22 +312,22 @@ async function listen(files: Files, stores: Stores, money: Money, gateway: Gatew
     limitTimes(server);
     limitConnections(server, system.connections, proxies, log);
   }
-  leaveIdleClients(servers.http, parseDuration(system.clientIdle));
+  disconnectIdleClients(servers.http, parseDuration(system.clientIdle));
   const sockets = frontDoor.takeUpgrades(servers.http);
   for (const server of [servers.http, servers.admin]) answerBrokenRequests(server, brokenRequestEnded);
   // The public listener is already open, so its limits are set before the first wait.
   if (await mayServeAdmin(primary)) await servers.openAdmin();
-  const { is: source } = stores.source;
+  const { kind: source } = stores.source;
   const stopReloading = reloadOnChange({ live, source, configFolder, isWatching: system.watchConfig, log });
   if (source === 'database') keep(followRevisions({ live, database, log }));
   keep(reportConfiguration({ live, source, database, log }), (stop) => stop());
-  const leaveSockets = () => sockets.leave();
+  const closeSockets = () => sockets.leave();
   const none = () => Promise.all([openRequests.none(), openCalls.none(), sockets.none()]);
   const stop = prepareStop(
     {
       begin: () => {
         stopping.abort();
-        leaveSockets();
+        closeSockets();
       },
       finish: async () => {
         await stopReloading();
@@ -340,7 +340,7 @@ async function listen(files: Files, stores: Stores, money: Money, gateway: Gatew
     log,
   );
   watchdog.serving(openRequests);
-  countLeftOpen(log);
+  countResourceLeaks(log);
   const isEmbedded = money.redis === undefined;
   const facts = factsOf(servers, live.current, isEmbedded, adminToken.file);
   if (primary === undefined) {
@@ -351,7 +351,7 @@ async function listen(files: Files, stores: Stores, money: Money, gateway: Gatew
     const stopWorker = serveAsWorker(primary, {
       servers,
       live,
-      leaveSockets,
+      closeSockets,
       none,
       stop,
       facts,
@@ -368,8 +368,8 @@ function retireUpstreams(egress: Egress, before: Configuration, next: Configurat
 }
 
 /** Handles uncaught faults. Until the process serves, a fault is a failure to start. */
-let whenUncaught: (fault: unknown, origin: string) => void = explain;
+let whenUncaught: (fault: unknown, origin: string) => void = explainStartFailure;
 
 process.on('uncaughtException', (fault, origin) => whenUncaught(fault, origin));
 process.on('unhandledRejection', (fault) => whenUncaught(fault, 'unhandledRejection'));
-main().catch(explain);
+main().catch(explainStartFailure);

@@ -1,5 +1,5 @@
 /** Compares the answers that clients received with the charges for them. */
-import { formatUsd } from '../core/money';
+import { formatUsd } from '../core/base/money';
 
 /** What clients received. Costs are in E8. */
 export interface Called {

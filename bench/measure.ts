@@ -37,8 +37,8 @@ export function resetPeak(roots: readonly number[]): void {
  * Waits until the processes are idle, for example until usage records are shipped. The work after a subject's calls then counts in its own CPU time,
  * and does not slow the next.
  */
-export async function quiet(roots: readonly number[], atMostMs = 15_000): Promise<boolean> {
-  const deadline = Date.now() + atMostMs;
+export async function quiet(roots: readonly number[], maxMs = 15_000): Promise<boolean> {
+  const deadline = Date.now() + maxMs;
   while (Date.now() < deadline) {
     const before = cpuSeconds(roots);
     await pause(300);

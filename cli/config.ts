@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Argument, type Command } from 'commander';
 import type { Configuration } from '../core/configuration/configuration';
-import { changesBetween, type MeaningChange, meaningOf } from '../core/configuration/meaning';
+import { changesBetween, configurationFacts, type FactChange } from '../core/configuration/configuration-facts';
 import { ConfigurationError, type ConfigurationProblem, problemText } from '../core/configuration/yaml-file';
 import { type LoadedPlugins, loadPlugins } from '../core/serving/load-plugins';
 import { publishedGatewaySchema, publishedSystemSchema } from '../core/serving/published-schema';
@@ -99,7 +99,7 @@ interface ChangeOptions {
 
 type ChangeShape = Answers['POST /admin/v1/config/revisions'];
 
-const CHANGE_COLUMNS: Columns<MeaningChange> = {
+const CHANGE_COLUMNS: Columns<FactChange> = {
   WHAT: ({ what }) => what,
   BEFORE: ({ before }) => before,
   AFTER: ({ after }) => after,
@@ -176,7 +176,7 @@ async function showPlan(output: Output, plan: ChangeShape): Promise<void> {
 
 const APPLY = {
   question: 'Apply it to every node?',
-  otherwise: 'add --yes, or --dry-run to see what it changes.',
+  remedy: 'add --yes, or --dry-run to see what it changes.',
   declined: 'Nothing was applied.',
 };
 
@@ -225,8 +225,8 @@ export const diffConfig: Verb = (noun, open) => {
     .description('show what another configuration folder would change: routes, candidates, prices, settings')
     .action(async (before: string, after: string, _options, command) => {
       const { output, environment } = open(command);
-      const old = meaningOf(soundConfiguration(before, environment));
-      const items = changesBetween(old, meaningOf(soundConfiguration(after, environment)));
+      const old = configurationFacts(soundConfiguration(before, environment));
+      const items = changesBetween(old, configurationFacts(soundConfiguration(after, environment)));
       if (items.length === 0 && !output.json) return output.note('Both configurations are equal.');
       await showList(output, { items }, CHANGE_COLUMNS);
     });

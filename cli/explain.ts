@@ -1,15 +1,15 @@
 import { Argument } from 'commander';
 import { PROTOCOL_NAMES } from '../core/catalog/protocols';
-import { UNSUPPORTED as CHAT_UNSUPPORTED } from '../core/protocols/chat/limits';
-import { RULES as CHAT_RULES } from '../core/protocols/chat/request';
-import { UNSUPPORTED as CONVERSE_UNSUPPORTED } from '../core/protocols/converse/limits';
-import { UNSUPPORTED as GEMINI_UNSUPPORTED } from '../core/protocols/gemini/limits';
+import { CHAT_UNSUPPORTED } from '../core/protocols/chat/limits';
+import { CHAT_RULES } from '../core/protocols/chat/request';
+import { CONVERSE_UNSUPPORTED } from '../core/protocols/converse/limits';
+import { GEMINI_UNSUPPORTED } from '../core/protocols/gemini/limits';
 import type { UnsupportedFeature } from '../core/protocols/limits';
-import { UNSUPPORTED as MESSAGES_UNSUPPORTED } from '../core/protocols/messages/limits';
-import { RULES as MESSAGES_RULES } from '../core/protocols/messages/request';
+import { MESSAGES_UNSUPPORTED } from '../core/protocols/messages/limits';
+import { MESSAGES_RULES } from '../core/protocols/messages/request';
 import { costLines, REQUEST_TABLES } from '../core/protocols/request-tables';
-import { UNSUPPORTED as RESPONSES_UNSUPPORTED } from '../core/protocols/responses/limits';
-import { RULES as RESPONSES_RULES } from '../core/protocols/responses/request';
+import { RESPONSES_UNSUPPORTED } from '../core/protocols/responses/limits';
+import { RESPONSES_RULES } from '../core/protocols/responses/request';
 import { publishedGatewaySchema, publishedSystemSchema } from '../core/serving/published-schema';
 import type { Verb } from './command';
 import { folderOf, loadFolder } from './config';
@@ -89,7 +89,7 @@ function sentRows() {
 /** Returns what a dialect of an upstream has no place for, with the names that other dialects have for it. */
 function lackedRows() {
   return Object.entries(UNSUPPORTED).flatMap(([dialect, lacks]) =>
-    lacks.map(({ feature, fate: action, why, when = 'always' }) => {
+    lacks.map(({ feature, action, why, when = 'always' }) => {
       const others = Object.entries(CLIENTS).filter(([client]) => client !== dialect);
       const names = Object.fromEntries(others.map(([client, rules]) => [client, rules.names[feature]]));
       return { side: 'to', dialect, name: feature, names, action, when, why };

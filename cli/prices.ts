@@ -138,8 +138,8 @@ export const updatePrices: Verb = (noun, open) => {
       const items = entries.flatMap(differencesOf);
       if (items.length === 0) return showText(output, { items, written: false }, ['Nothing differs.']);
       if (!output.json) await showList(output, { items }, DIFFERENCE_COLUMNS);
-      const otherwise = 'add --yes to write it.';
-      if (yes !== true) await confirm(output, { question: 'Write it?', otherwise, declined: 'Nothing was written.' });
+      const remedy = 'add --yes to write it.';
+      if (yes !== true) await confirm(output, { question: 'Write it?', remedy, declined: 'Nothing was written.' });
       const file = join(resolve(folderOf(given, environment)), 'gateway.config.yml');
       await writeWhole(file, updated(await readFile(file, 'utf8'), entries));
       await showText(output, { items, written: true }, [`Written to ${file}. Check it with: tollgate config validate`]);

@@ -77,8 +77,7 @@ function order(verb: string, description: string, askAbout?: (rollout: RolloutSh
       if (askAbout !== undefined) {
         const rollout = await client.ask<RolloutShape>('GET', path);
         const question = askAbout(rollout);
-        if (yes !== true)
-          await confirm(output, { question, otherwise: 'add --yes.', declined: 'Nothing was changed.' });
+        if (yes !== true) await confirm(output, { question, remedy: 'add --yes.', declined: 'Nothing was changed.' });
         // The request names the confirmed stage, because that stage may end before the operator answers.
         if (verb === 'promote') ({ stage } = rollout);
       }

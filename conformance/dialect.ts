@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
+import { asObject, type JsonObject } from '../core/base/json-values';
+import type { Schema, Settings } from '../core/base/settings';
 import { withOwnDialect } from '../core/catalog/adapters';
 import type { AnswerError, AnswerEvent, AnswerReader } from '../core/catalog/answer';
 import { type Conversation, NotTranslatable, type Turn } from '../core/catalog/conversation';
 import type { TranslatedCall, TranslatingAdapter, Verdict } from '../core/catalog/upstream';
 import { countsIn, type Meter, mergeUsage, UNKNOWN_USAGE, type Usage } from '../core/catalog/usage';
-import { asObject, type JsonObject } from '../core/json-values';
 import { Translation } from '../core/protocols/translation';
-import type { Schema, Settings } from '../core/settings';
 import { SseSplitter } from '../core/wire/sse';
 
 /** A recorded answer of the upstream, and what the adapter must read in it. */
@@ -159,8 +159,8 @@ function streamChecks<S extends Schema>({ adapter }: DialectSubject<S>, stream: 
       const frames = framesOf([stream.bytes]);
       for (let count = 0; count <= frames.length; count += 1) {
         const reader = open();
-        const said = frames.slice(0, count).flatMap((frame) => [...reader.event(frame)]);
-        isInOrder([...said, ...reader.end()]);
+        const events = frames.slice(0, count).flatMap((frame) => [...reader.event(frame)]);
+        isInOrder([...events, ...reader.end()]);
       }
     }),
     check('unknown events are ignored, and malformed ones do not hang', () => {
@@ -207,16 +207,16 @@ function errorChecks<S extends Schema>({ adapter, streams }: DialectSubject<S>):
 }
 
 function errorIn(reader: AnswerReader, frame: Frame): AnswerError | undefined {
-  for (const said of reader.event(frame)) if (said.is === 'error') return said.error;
+  for (const event of reader.event(frame)) if (event.is === 'error') return event.error;
   return undefined;
 }
 
 /** Returns the frames up to the first content; none if that frame ends the answer too. */
 function untilContent(reader: AnswerReader, frames: readonly Frame[]): readonly Frame[] {
   for (const [at, frame] of frames.entries()) {
-    const said = reader.event(frame);
-    if (said.some(({ is }) => is === 'finish')) return [];
-    if (said.some(({ is }) => is === 'add')) return frames.slice(0, at + 1);
+    const events = reader.event(frame);
+    if (events.some(({ is }) => is === 'finish')) return [];
+    if (events.some(({ is }) => is === 'add')) return frames.slice(0, at + 1);
   }
   return [];
 }
@@ -249,10 +249,10 @@ function bodyCheck<S extends Schema>({ adapter }: DialectSubject<S>, body: Recor
   return {
     name: `body ${body.name}: the adapter reads the recorded text, tool calls and usage, in order`,
     run: () => {
-      const said = [...adapter.answer(callOf({ ...TALK, stream: false })).body(JSON.parse(body.bytes.toString()))];
-      says(said, body);
-      isInOrder(said);
-      if (body.ends !== 'error') assert.equal(said.at(-1)?.is, 'end');
+      const events = [...adapter.answer(callOf({ ...TALK, stream: false })).body(JSON.parse(body.bytes.toString()))];
+      says(events, body);
+      isInOrder(events);
+      if (body.ends !== 'error') assert.equal(events.at(-1)?.is, 'end');
     },
   };
 }
@@ -278,8 +278,8 @@ function framesOf(pieces: readonly Buffer[]) {
 }
 
 function read(reader: AnswerReader, pieces: readonly Buffer[]): AnswerEvent[] {
-  const said = framesOf(pieces).flatMap((frame) => [...reader.event(frame)]);
-  return [...said, ...reader.end()];
+  const events = framesOf(pieces).flatMap((frame) => [...reader.event(frame)]);
+  return [...events, ...reader.end()];
 }
 
 /** Removes ids, because an adapter may invent those that its upstream does not send. */
@@ -287,10 +287,10 @@ function withoutIds(events: readonly AnswerEvent[]): unknown {
   return events.map((event) => (event.is === 'open' ? { ...event, part: { ...event.part, id: undefined } } : event));
 }
 
-function says(said: readonly AnswerEvent[], { text, calls = [], usage, ends }: RecordedAnswer): void {
+function says(events: readonly AnswerEvent[], { text, calls = [], usage, ends }: RecordedAnswer): void {
   const parts = new Map<number, { is: string; name: string; text: string }>();
   let counted: Usage = UNKNOWN_USAGE;
-  for (const event of said) {
+  for (const event of events) {
     if (event.is === 'open' && event.choice === 0)
       parts.set(event.at, { is: event.part.is, name: event.part.is === 'tool_call' ? event.part.name : '', text: '' });
     const part = event.is === 'add' ? parts.get(event.at) : undefined;
@@ -304,8 +304,8 @@ function says(said: readonly AnswerEvent[], { text, calls = [], usage, ends }: R
   );
   assert.deepEqual(called, calls);
   assert.deepEqual(countsIn(counted), usage);
-  const reasons = said.flatMap((event) => (event.is === 'finish' && event.choice === 0 ? [event.reason] : []));
-  if (ends === 'error') assert(said.some(({ is }) => is === 'error'));
+  const reasons = events.flatMap((event) => (event.is === 'finish' && event.choice === 0 ? [event.reason] : []));
+  if (ends === 'error') assert(events.some(({ is }) => is === 'error'));
   else assert.deepEqual(reasons, [ends]);
 }
 
@@ -313,12 +313,12 @@ function says(said: readonly AnswerEvent[], { text, calls = [], usage, ends }: R
  * Asserts that parts are numbered from 0, open once, have content only while they are open, and are closed. Asserts that a choice
  * ends once and that nothing follows the end.
  */
-function isInOrder(said: readonly AnswerEvent[]): void {
+function isInOrder(events: readonly AnswerEvent[]): void {
   const open = new Set<number>();
   const finished = new Set<number>();
   let next = 0;
   let isOver = false;
-  for (const event of said) {
+  for (const event of events) {
     assert(!isOver, `${event.is} after the end`);
     if (event.is === 'open') {
       assert.equal(event.at, next, 'parts are numbered in the order in which they open');

@@ -516,7 +516,7 @@ check('a suspended instance stops, and continues where it was', ['suspend'], asy
   assert.equal(after.state, 'running');
   if (counter === undefined) return;
   assert.equal(after.incarnation, before.incarnation);
-  await mustGoOn(counter.output);
+  await mustContinue(counter.output);
   await driver.signal(instance, id, 'SIGKILL');
   assert.equal((await counter.exit).exitCode, 137);
 });
@@ -552,15 +552,15 @@ check('a suspended instance can be ended', ['suspend'], async ({ driver, subject
 async function fetchText({ host, port, connect }: PortAddress): Promise<string> {
   const socket = await connect?.();
   return new Promise((resolve, reject) => {
-    const way = socket === undefined ? { agent: false } : { createConnection: () => socket };
-    const call = request({ host, port, ...way }, (response) => text(response).then(resolve, reject));
+    const connection = socket === undefined ? { agent: false } : { createConnection: () => socket };
+    const call = request({ host, port, ...connection }, (response) => text(response).then(resolve, reject));
     call.once('error', reject);
     call.end();
   });
 }
 
 /** Waits until more numbers have been printed than existed at the first look, each one higher than the previous. */
-async function mustGoOn(output: AsyncIterable<OutputFrame>): Promise<void> {
+async function mustContinue(output: AsyncIterable<OutputFrame>): Promise<void> {
   const frames = output[Symbol.asyncIterator]();
   let printed = '';
   while (printed.split('\n').length <= 50) {

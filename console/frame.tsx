@@ -51,7 +51,7 @@ export function start<S>(props: Props<S>): void {
 function Inside<S>(props: Props<S>) {
   const { sessions, signIn: SignIn } = props;
   const state = sessions.session.value;
-  switch (state.is) {
+  switch (state.kind) {
     case 'unknown':
       return null;
     case 'unreachable':

@@ -55,9 +55,9 @@ function toText(units: bigint): string {
   return `${units < 0n ? '-' : ''}${size.slice(0, -DECIMALS)}.${size.slice(-DECIMALS)}`;
 }
 
-function write(units: bigint, leastDecimals: number): string {
+function write(units: bigint, minDecimals: number): string {
   const [whole = '0', fraction = ''] = toText(units < 0n ? -units : units).split('.');
-  const kept = fraction.replace(/0+$/, '').padEnd(leastDecimals, '0');
+  const kept = fraction.replace(/0+$/, '').padEnd(minDecimals, '0');
   return `${units < 0n ? '−' : ''}$${whole.replace(/\B(?=(\d{3})+$)/g, ',')}.${kept}`;
 }
 

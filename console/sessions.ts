@@ -3,11 +3,11 @@ import { ask, type Failure, setCsrfToken, whenSignedOut } from './api';
 import { toFailure } from './resource';
 
 type SessionState<S> =
-  | { readonly is: 'unknown' }
-  | { readonly is: 'unreachable'; readonly failure: Failure }
+  | { readonly kind: 'unknown' }
+  | { readonly kind: 'unreachable'; readonly failure: Failure }
   /** `ended`: the session has just ended. */
-  | { readonly is: 'signed-out'; readonly ended: boolean }
-  | { readonly is: 'signed-in'; readonly session: S };
+  | { readonly kind: 'signed-out'; readonly ended: boolean }
+  | { readonly kind: 'signed-in'; readonly session: S };
 
 /** The session of a page, and the functions that begin and end it. */
 export interface Sessions<S> {
@@ -19,35 +19,35 @@ export interface Sessions<S> {
 }
 
 export function sessionsOf<S extends { readonly csrfToken: string }>(): Sessions<S> {
-  const session = signal<SessionState<S>>({ is: 'unknown' });
+  const session = signal<SessionState<S>>({ kind: 'unknown' });
   whenSignedOut(() => {
     setCsrfToken(undefined);
     // Several requests may report this.
-    if (session.value.is !== 'signed-out') {
-      session.value = { is: 'signed-out', ended: session.value.is === 'signed-in' };
+    if (session.value.kind !== 'signed-out') {
+      session.value = { kind: 'signed-out', ended: session.value.kind === 'signed-in' };
     }
   });
   const keepSession = (answer: S): void => {
     setCsrfToken(answer.csrfToken);
-    session.value = { is: 'signed-in', session: answer };
+    session.value = { kind: 'signed-in', session: answer };
   };
   return {
     session,
     keepSession,
     findSession: async () => {
-      session.value = { is: 'unknown' };
+      session.value = { kind: 'unknown' };
       try {
         keepSession(await ask<S>('session'));
       } catch (error) {
         const failure = toFailure(error);
         // `whenSignedOut` already handles 401.
-        if (failure.status !== 401) session.value = { is: 'unreachable', failure };
+        if (failure.status !== 401) session.value = { kind: 'unreachable', failure };
       }
     },
     endSession: async (path) => {
       await ask(path, { method: 'DELETE' });
       setCsrfToken(undefined);
-      session.value = { is: 'signed-out', ended: false };
+      session.value = { kind: 'signed-out', ended: false };
     },
   };
 }

@@ -6,7 +6,7 @@ export const DEMO_MODEL = 'demo-model';
 
 const CHARACTERS_PER_TOKEN = 4;
 const TOKENS_PER_IMAGE = 1_600;
-const QUOTED_AT_MOST = 200;
+const MAX_QUOTED = 200;
 
 /** Answers a prompt. No model is behind it, as every answer says. */
 export function answerPrompt(prompt: Prompt): ModelAnswer {
@@ -39,7 +39,7 @@ function speak({ lastUserText, toolResult }: Prompt): string {
 }
 
 function quoted(text: string): string {
-  return text.length <= QUOTED_AT_MOST ? text : `${text.slice(0, QUOTED_AT_MOST)}…`;
+  return text.length <= MAX_QUOTED ? text : `${text.slice(0, MAX_QUOTED)}…`;
 }
 
 /** Returns the tool that the client requires, or the one whose name is in the text. The word "tool" in the text asks for any. */

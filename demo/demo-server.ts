@@ -11,7 +11,7 @@ import { type Json, type Protocol, problemOf, readPrompt } from './prompt';
 
 const MODELS = [DEMO_MODEL, DEMO_EMBEDDING];
 const PACE_MS = 8;
-const BODY_AT_MOST = 21 * 1024 * 1024;
+const MAX_BODY_BYTES = 21 * 1024 * 1024;
 
 const PROTOCOL_OF_PATH: Readonly<Record<string, Protocol>> = {
   '/v1/messages': 'messages',
@@ -125,10 +125,10 @@ async function readBody(request: IncomingMessage): Promise<string | undefined> {
   let length = 0;
   for await (const chunk of request as AsyncIterable<Buffer>) {
     length += chunk.length;
-    if (length <= BODY_AT_MOST) chunks.push(chunk);
+    if (length <= MAX_BODY_BYTES) chunks.push(chunk);
     else chunks.length = 0;
   }
-  return length <= BODY_AT_MOST ? Buffer.concat(chunks).toString('utf8') : undefined;
+  return length <= MAX_BODY_BYTES ? Buffer.concat(chunks).toString('utf8') : undefined;
 }
 
 function parseObject(text: string): Json | undefined {

@@ -9,4 +9,4 @@ export {
   type ErrorOptions,
   fail,
   GatewayError,
-} from '../core/errors';
+} from '../core/base/errors';

@@ -1,4 +1,6 @@
 /** `tollgate/policy`: what a policy of a pipeline is written with. */
+
+export type { MaybeLater } from '../core/base/maybe-later';
 export type { Call, CallField, CallFields, Declared } from '../core/calls/call';
 export type { Gateway } from '../core/gateway/gateway';
 export {
@@ -8,4 +10,3 @@ export {
   type PolicyDefinition,
   type Step,
 } from '../core/gateway/policy';
-export type { MaybeLater } from '../core/later';

@@ -1,2 +1,2 @@
 /** `tollgate/shape`: short words for the JSON Schema of what routes take and answer. */
-export { listOf, mapOf, object, objectWith, oneOf, orNull, pageOf, shape } from '../core/http/shape';
+export { listOf, mapOf, object, objectWith, oneOf, orNull, pageShape, shape } from '../core/http/shape';

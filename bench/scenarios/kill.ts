@@ -1,5 +1,5 @@
 import type { Knex } from 'knex';
-import { formatUsd, parseUsd } from '../../core/money';
+import { formatUsd, parseUsd } from '../../core/base/money';
 import { until } from '../../test/support/until';
 import { type Called, type Charged, type Comparison, compareCharges } from '../answered-calls';
 import { BODY_OF_256, CHAT_PATH } from '../bodies';

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { Knex } from 'knex';
-import { newId, timeOfId } from '../../core/ids';
+import { newId, timeOfId } from '../../core/base/ids';
 import type { ReportedCall } from '../../core/ledger/allowances/reported-calls';
 import type { OutboxEntry } from '../../core/ledger/ledger';
 import { MemoryLedger } from '../../core/ledger/memory-ledger';

@@ -9,7 +9,7 @@ import { attempt, type Scenario } from '../scenario';
 import type { Metrics, Round } from '../table';
 
 /** The number of active sandboxes of one account. */
-const ACTIVE_AT_MOST = 20;
+const MAX_ACTIVE = 20;
 const COMMANDS = 10;
 
 /** Measures sandboxes: the time until they run, the time of a command, and the cost of many idle ones. */
@@ -116,9 +116,9 @@ async function makeIdle(gateway: TestGateway, sandboxes: number): Promise<void> 
   const offered = await gateway.newCustomer('1');
   const { json } = await gateway.call('/v1/offerings', { method: 'GET', key: offered.key });
   const { id: offering } = json.find(({ name }: { name: string }) => name === 'idle');
-  for (let made = 0; made < sandboxes; made += ACTIVE_AT_MOST) {
+  for (let made = 0; made < sandboxes; made += MAX_ACTIVE) {
     const { key } = await gateway.newCustomer('1000');
-    const names = Array.from({ length: Math.min(ACTIVE_AT_MOST, sandboxes - made) }, (_, index) => `idle ${index}`);
+    const names = Array.from({ length: Math.min(MAX_ACTIVE, sandboxes - made) }, (_, index) => `idle ${index}`);
     const ids = await Promise.all(names.map((name) => create(gateway, key, offering, name)));
     await Promise.all(ids.map((id) => running(gateway, key, id)));
   }

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex';
-import { newId } from '../../core/ids';
+import { newId } from '../../core/base/ids';
 import { insertUsage, type UsageRow } from '../../core/ledger/outbox/rows';
 import { sumSomeUntil } from '../../core/records/usage-roll-up';
 import { until } from '../../test/support/until';

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex';
-import { fail, GatewayError } from '../errors';
-import { newId } from '../ids';
+import { fail, GatewayError } from '../base/errors';
+import { newId } from '../base/ids';
 import { type AccountState, type AccountStatus, type Calls, type Ledger, LedgerUnavailable } from '../ledger/ledger';
 import { askLedger } from '../ledger/unavailable';
 import { writeAudit } from '../storage/audit';
@@ -109,8 +109,8 @@ export async function changeAccountRow(
     const after = { name: name ?? before.name, markup: markup === undefined ? before.markup : markup };
     await transaction('accounts').where({ id: accountId }).update(after);
     const audited = { action: 'account.update', subject: subjectOf(accountId) };
-    const said = { name: before.name, markup: before.markup };
-    await writeAudit(transaction, { actor, ...audited, before: said, after });
+    const previous = { name: before.name, markup: before.markup };
+    await writeAudit(transaction, { actor, ...audited, before: previous, after });
     if (after.markup === before.markup) return { changedKeys: [] };
     const keys: { id: string }[] = await transaction('api_keys')
       .where({ account_id: accountId, status: 'active' })

@@ -1,4 +1,4 @@
-import { fail, type GatewayError } from '../errors';
+import { fail, type GatewayError } from '../base/errors';
 import { type AddressRange, isWithin, readAddressRange } from '../http/address-ranges';
 import type { KeyAccess } from '../ledger/key-access';
 

@@ -1,4 +1,4 @@
-import { fail } from '../errors';
+import { fail } from '../base/errors';
 import type { CallKey } from './identify';
 
 /** How many calls a key, and an account, may have under way at a time. */

@@ -1,10 +1,10 @@
 import type { Knex } from 'knex';
-import { fail } from '../errors';
-import { newId, timeOfId } from '../ids';
+import { fail } from '../base/errors';
+import { newId, timeOfId } from '../base/ids';
+import { formatUsd, MAX_AMOUNT_E8 } from '../base/money';
 import type { CreditOutcome } from '../ledger/ledger';
 import { type CreditRow, sendCredit } from '../ledger/outbox/credits';
 import { askLedger, ledgerUnavailable } from '../ledger/unavailable';
-import { formatUsd, MAX_AMOUNT_E8 } from '../money';
 import { type AuditEntry, writeAudit } from '../storage/audit';
 import { naming, pushAccount, requireAccount, type Stores } from './accounts';
 
@@ -20,7 +20,7 @@ interface NewCredit {
 /** The audit log's entry about a credit that has a reason of its own, such as a repair. */
 export type CreditReason = Pick<AuditEntry, 'action' | 'before'> & { readonly after: object };
 
-export interface Credit extends NewCredit {
+interface Credit extends NewCredit {
   /** UUIDv7, and the `rid` of its ledger entry. */
   readonly id: string;
   readonly createdAt: Date;

@@ -1,12 +1,12 @@
 import type { IncomingMessage } from 'node:http';
 import type { Logger } from 'pino';
-import { fail, type GatewayError } from '../errors';
+import { fail, type GatewayError } from '../base/errors';
+import type { MaybeLater } from '../base/maybe-later';
+import { RecentlyUsed } from '../base/recently-used';
 import { clientAddress, type Proxies } from '../http/proxies';
 import { oncePerHead } from '../http/repeated-head';
-import type { MaybeLater } from '../later';
 import type { KeySettings, Ledger, Payer } from '../ledger/ledger';
 import { askLedger, ledgerUnavailable } from '../ledger/unavailable';
-import { RecentlyUsed } from '../recently-used';
 import { refusalOfKey, type Shown } from './check-access';
 import { API_KEY_LENGTH, hashApiKey, isApiKey, looksLikeApiKey } from './key-format';
 import type { KeyRates } from './rates';
@@ -88,7 +88,7 @@ export function openApiKeys({
 }: ApiKeysOptions): ApiKeys {
   const found = new RecentlyUsed<Remembered>(leastRemembered);
   /** Until when a hash is not looked up again that the ledger did not know: a client with a wrong setting repeats its key. */
-  const unknownUntilMs = new RecentlyUsed<number>(LEAST_UNKNOWN);
+  const unknownUntilMs = new RecentlyUsed<number>(MIN_UNKNOWN);
 
   function isUnknown(hash: string): boolean {
     const leftMs = (unknownUntilMs.get(hash) ?? 0) - now();
@@ -234,4 +234,4 @@ function invalidKey(): GatewayError {
 
 /** How long the ledger is not asked again about a key that it did not know. */
 const UNKNOWN_FOR_MS = 5_000;
-const LEAST_UNKNOWN = 10_000;
+const MIN_UNKNOWN = 10_000;

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex';
-import { fail, type GatewayError } from '../errors';
-import { newId } from '../ids';
+import { fail, type GatewayError } from '../base/errors';
+import { newId } from '../base/ids';
 import { type AccessColumns, accessOf } from '../ledger/key-access';
 import type { KeyState, KeyStatus } from '../ledger/ledger';
 import {
@@ -414,14 +414,14 @@ export async function mayDebug(database: Knex, keyId: string): Promise<boolean> 
   const known = DEBUGGING.get(keyId);
   if (known !== undefined && nowMs < known.untilMs) return known.may;
   const may = await isDebugKey(database, keyId).catch(() => false);
-  if (DEBUGGING.size >= REMEMBERED_AT_MOST) DEBUGGING.clear();
+  if (DEBUGGING.size >= MAX_REMEMBERED) DEBUGGING.clear();
   DEBUGGING.set(keyId, { may, untilMs: nowMs + BELIEVED_MS });
   return may;
 }
 
 /** How long an answer is remembered, because a client may want an explanation of every call. */
 const BELIEVED_MS = 5_000;
-const REMEMBERED_AT_MOST = 1_000;
+const MAX_REMEMBERED = 1_000;
 const DEBUGGING = new Map<string, { readonly may: boolean; readonly untilMs: number }>();
 
 async function isDebugKey(database: Knex, keyId: string): Promise<boolean> {

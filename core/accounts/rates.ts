@@ -1,5 +1,5 @@
 import type { Knex } from 'knex';
-import { fail, type GatewayError } from '../errors';
+import { fail, type GatewayError } from '../base/errors';
 
 const HOUR_MS = 3_600_000;
 

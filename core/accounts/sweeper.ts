@@ -1,9 +1,9 @@
 import type { Logger } from 'pino';
 import { Counter } from 'prom-client';
+import { type Loop, startLoop } from '../base/loop';
+import { metrics } from '../base/metrics';
+import { formatUsd } from '../base/money';
 import { unsentCredits } from '../ledger/outbox/credits';
-import { type Loop, startLoop } from '../loop';
-import { metrics } from '../metrics';
-import { formatUsd } from '../money';
 import { type Stores, setAccountStatus, tellChangedAccounts } from './accounts';
 import { pushCredit } from './credits';
 import { revokeKey, tellChangedKeys } from './keys';

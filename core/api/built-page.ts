@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { extname, join, sep } from 'node:path';
 import { promisify } from 'node:util';
 import { brotliCompress, gzip, constants as zlib } from 'node:zlib';
-import { fail } from '../errors';
+import { fail } from '../base/errors';
 import { contentTag } from '../http/etag';
 import type { Handler } from './route';
 

@@ -1,6 +1,6 @@
-import { fail } from '../errors';
+import { fail } from '../base/errors';
+import { formatUsd, parseUsd } from '../base/money';
 import { readTime } from '../http/query';
-import { formatUsd, parseUsd } from '../money';
 
 /** Text that a person enters: no control characters, and nothing that the database cannot store. */
 export const TEXT = {

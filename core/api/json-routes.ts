@@ -1,10 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { CallKey } from '../accounts/identify';
+import type { Schema, Settings } from '../base/settings';
 import { jsonBody, sendJson } from '../http/http';
 import { type Filters, type Reader, readQuery } from '../http/query';
 import type { Operator } from '../operators/operators';
 import type { OperatorRole } from '../operators/roles';
-import type { Schema, Settings } from '../settings';
 import type { Session } from '../sign-in/sessions';
 import { NOTHING } from './fields';
 import type { Method, Route, Visit } from './route';
@@ -17,7 +17,7 @@ type Names<P extends string> = P extends `${string}{${infer Name}}${infer Rest}`
   : never;
 
 /** A request with its body and its filters checked. */
-interface Asked<P extends string, B extends Schema, Q extends Readers> extends Visit {
+interface CheckedRequest<P extends string, B extends Schema, Q extends Readers> extends Visit {
   readonly params: Readonly<Record<Names<P>, string>>;
   readonly body: Settings<B>;
   readonly filters: Filters<Q>;
@@ -38,7 +38,7 @@ type RouteMaker<Who, More = object> = <
       readonly query?: Q;
       readonly body?: B;
       readonly handle: (
-        asked: Asked<P, B, Q> & Who,
+        asked: CheckedRequest<P, B, Q> & Who,
         request: IncomingMessage,
         response: ServerResponse,
       ) => Promise<unknown>;

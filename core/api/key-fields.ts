@@ -1,8 +1,14 @@
 import type { AccountKey } from '../accounts/keys';
-import { fail } from '../errors';
+import { fail } from '../base/errors';
 import { readAddressRange } from '../http/address-ranges';
 import { oneOf, orNull, shape } from '../http/shape';
-import { byLimitName, type KeyLimitChanges, LIMITS, type ShownKeyLimits, showLimits } from '../ledger/limit-fields';
+import {
+  byLimitName,
+  KEY_LIMIT_ROWS,
+  type KeyLimitChanges,
+  type ShownKeyLimits,
+  showLimits,
+} from '../ledger/limit-fields';
 import { ALLOWED_MODELS, AMOUNT, readAmount, readComingTime, showUsd, TEXT, TIME } from './fields';
 
 /** The fields of API keys in requests and answers, for operators and for the console. */
@@ -58,7 +64,7 @@ export const ROTATION = {
 
 /** @throws INVALID_FIELD */
 export function readLimits(body: Partial<ShownKeyLimits>): KeyLimitChanges {
-  const read = LIMITS.map(([key, { name }]) => {
+  const read = KEY_LIMIT_ROWS.map(([key, { name }]) => {
     const { [name]: value } = body;
     return [key, typeof value === 'string' ? readAmount(name, value) : value];
   });

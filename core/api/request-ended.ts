@@ -1,11 +1,11 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Counter } from 'prom-client';
-import type { GatewayError } from '../errors';
+import type { AccessLog } from '../base/access-log';
+import { getOrInsert } from '../base/collections';
+import type { GatewayError } from '../base/errors';
+import { metrics } from '../base/metrics';
+import { Buckets, QuickHistogram } from '../base/quick-histogram';
 import { CLIENT_LEFT_STATUS } from '../http/client-left';
-import type { LineLog } from '../line-log';
-import { madeOnce } from '../made-once';
-import { metrics } from '../metrics';
-import { Buckets, QuickHistogram } from '../quick-histogram';
 import type { Route } from './route';
 
 /** The facts about a request to our own API, or about a request that was refused before it reached a route. */
@@ -33,10 +33,10 @@ interface Count {
 
 const counts = new Map<string, Count>();
 const durations = new Map<string, Buckets>();
-let lines: LineLog | undefined;
+let lines: AccessLog | undefined;
 
 /** Writes a line into this log for each request from now on. */
-export function logRequests(log: LineLog): void {
+export function logRequests(log: AccessLog): void {
   lines = log;
 }
 
@@ -66,8 +66,8 @@ function countAndLog(facts: RequestFacts, { method, status, code }: Outcome): vo
   const ms = performance.now() - startedMs;
   const labels = { route: path, method, status: `${Math.floor(status / 100)}xx`, code: code ?? 'none' };
   const name = Object.values(labels).join(' ');
-  madeOnce<Count>(counts, name, () => ({ labels, requests: 0 })).requests += 1;
-  madeOnce(durations, path, () => new Buckets(SECONDS)).observe(ms / 1_000);
+  getOrInsert<Count>(counts, name, () => ({ labels, requests: 0 })).requests += 1;
+  getOrInsert(durations, path, () => new Buckets(SECONDS)).observe(ms / 1_000);
   const hasFailed = status >= 400;
   if (lines === undefined || (route?.isAskedOften && !hasFailed) || !lines.takes(hasFailed)) return;
   const { id: requestId, keyId, accountId } = facts;

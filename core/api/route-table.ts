@@ -1,7 +1,7 @@
-import { madeOnce } from '../made-once';
+import { getOrInsert } from '../base/collections';
 
 /** What a path matches: a route with the values of its `{names}`, or the methods that this path has instead. */
-export type Found<T> =
+type RouteMatch<T> =
   | { readonly route: T; readonly params: Readonly<Record<string, string>> }
   | { readonly allow: readonly string[] };
 
@@ -40,7 +40,7 @@ export class RouteTable<T> {
     for (const segment of segmentsOf(path)) {
       const [, name, rest] = PARAMETER.exec(segment) ?? [];
       if (name === undefined) {
-        node = madeOnce(node.literals, segment, () => newNode<T>());
+        node = getOrInsert(node.literals, segment, () => newNode<T>());
       } else {
         names.push(name);
         if (rest === undefined) node = node.parameter ??= newNode();
@@ -54,7 +54,7 @@ export class RouteTable<T> {
   }
 
   /** Returns undefined if no route has this path. A route of GET serves HEAD too, and `*` serves any method. */
-  find(method: string, path: string): Found<T> | undefined {
+  find(method: string, path: string): RouteMatch<T> | undefined {
     const leaves = this.#leaves(path);
     if (leaves.length === 0) return undefined;
     for (const { routes, values } of leaves) {

@@ -1,12 +1,12 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { CallKey } from '../accounts/identify';
-import type { DeclaredCode, ErrorCode } from '../errors';
+import type { DeclaredCode, ErrorCode } from '../base/errors';
+import type { Schema } from '../base/settings';
 import type { BodyOwner } from '../http/buffered-bytes';
 import type { Reader } from '../http/query';
 import type { Operator } from '../operators/operators';
 import type { OperatorRole } from '../operators/roles';
-import type { Schema } from '../settings';
 import type { Session } from '../sign-in/sessions';
 
 /** The methods of HTTP; `*` is any. */

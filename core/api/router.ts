@@ -1,19 +1,19 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Logger } from 'pino';
 import type { ApiKeys, CallKey } from '../accounts/identify';
-import { fail, type GatewayError } from '../errors';
+import { fail, type GatewayError } from '../base/errors';
+import { log as standardLog } from '../base/log';
+import { safeErrorFields } from '../base/safe-error';
 import { countFor, newRequestId, sendError, setRequestId, whenClosed } from '../http/http';
 import { pathOf } from '../http/request-head';
-import { log as standardLog } from '../log';
 import type { Operators } from '../operators/operators';
 import { USUAL_ROLE } from '../operators/roles';
 import { beginConsoleAnswer, refuseOtherSites } from '../sign-in/console-requests';
 import type { Session } from '../sign-in/sessions';
-import { describeFault } from '../thrown';
 import { type RequestFacts, requestEnded } from './request-ended';
 import type { Handler, Route, UpgradeHandler, Visit } from './route';
 import { RouteTable } from './route-table';
-import { toGatewayError } from './thrown';
+import { toGatewayError } from './to-gateway-error';
 
 export interface ServeOptions {
   /** Returns the valid key that a request shows: `confirmedKey(keys)`. Routes with `auth: 'key'` need it. */
@@ -176,7 +176,7 @@ function render(
   }
   const shown = toGatewayError(error);
   if (shown.code === 'INTERNAL_ERROR')
-    log.error({ requestId, error: describeFault(error) }, 'a route handler threw an unexpected error');
+    log.error({ requestId, error: safeErrorFields(error) }, 'a route handler threw an unexpected error');
   // A partial answer must not look like a complete one.
   if (response.headersSent) response.destroy();
   else sendError(request, response, shown, requestId);

@@ -1,7 +1,7 @@
-import { dearestRateE8, type Price, type RateCard, type Rates } from '../catalog/price';
+import { formatUsd } from '../base/money';
+import { maxRateE8, type Price, type RateCard, type Rates } from '../catalog/price';
 import { METERS, TOKEN_METERS, type TokenMeter } from '../catalog/usage';
 import { mapOf, objectWith, orNull, shape } from '../http/shape';
-import { formatUsd } from '../money';
 
 /** Prices of a million tokens, as requests and answers show them. */
 
@@ -41,7 +41,7 @@ export function showPrice(price: Price) {
 }
 
 /** The highest of several prices, for each part separately: no call costs more. Amounts are decimal USD. */
-export interface DearestPrice {
+export interface MaxPrice {
   /** Per million tokens, with the variants that any answer may have. Meters without a price are absent, except for the usual five. */
   readonly rates: ShownRates;
   readonly pieces: Readonly<Record<string, string>>;
@@ -49,10 +49,10 @@ export interface DearestPrice {
   readonly variants: Readonly<Record<string, ShownRates>>;
 }
 
-export function dearestPrice(prices: readonly Price[]): DearestPrice {
+export function maxPrice(prices: readonly Price[]): MaxPrice {
   const meters = TOKEN_METERS.filter((meter) => isUsual(meter) || prices.some(({ unpriced }) => !unpriced.has(meter)));
   const ratesOf = (cards: readonly RateCard[]) =>
-    Object.fromEntries(meters.map((meter) => [meter, formatUsd(dearestRateE8(cards, [meter]))])) as ShownRates;
+    Object.fromEntries(meters.map((meter) => [meter, formatUsd(maxRateE8(cards, [meter]))])) as ShownRates;
   const pieces = new Map<string, bigint>();
   const variants = new Map<string, RateCard[]>();
   for (const price of prices) {
@@ -67,8 +67,8 @@ export function dearestPrice(prices: readonly Price[]): DearestPrice {
 }
 
 /** Returns the highest rates of several prices. */
-export function showDearestRates(prices: readonly Price[]): ShownRates {
-  return dearestPrice(prices).rates;
+export function showMaxRates(prices: readonly Price[]): ShownRates {
+  return maxPrice(prices).rates;
 }
 
 const RATES = ratesIf(isUsual);
@@ -79,7 +79,7 @@ function ratesIf(isMeant: (meter: TokenMeter) => boolean) {
   return Object.fromEntries(meters.filter(isMeant).map((meter) => [meter, shape.usd]));
 }
 
-/** The schema of what `showDearestRates` returns. */
+/** The schema of what `showMaxRates` returns. */
 export const RATES_PER_MILLION = objectWith(RATES, MORE_RATES);
 
 const CARD = { ...RATES, above: orNull(objectWith({ tokens: shape.integer, ...RATES }, MORE_RATES)) };

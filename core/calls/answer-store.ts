@@ -1,5 +1,5 @@
 import { performance } from 'node:perf_hooks';
-import { madeOnce } from '../made-once';
+import { getOrInsert } from '../base/collections';
 
 /** A charged, unstreamed answer, as a repetition of its call gets it. */
 export interface StoredAnswer {
@@ -18,7 +18,7 @@ interface AnswerStoreLimits {
 /** The memory that an answer takes beside its bytes. */
 const OVERHEAD_BYTES = 512;
 
-interface Kept {
+interface StoredEntry {
   readonly accountId: string;
   readonly answer: StoredAnswer;
   readonly bytes: number;
@@ -40,7 +40,7 @@ interface OfAccount {
 export class AnswerStore {
   readonly #limits: AnswerStoreLimits;
   readonly #now: () => number;
-  readonly #kept = new Map<string, Kept>();
+  readonly #kept = new Map<string, StoredEntry>();
   readonly #ofAccounts = new Map<string, OfAccount>();
   readonly #open = new Map<string, Promise<void>>();
   #bytes = 0;
@@ -87,7 +87,7 @@ export class AnswerStore {
     if (bytes > this.#limits.maxBytes) return;
     this.#dropExpired();
     this.#kept.set(rid, { accountId, answer, bytes, untilMs: this.#now() + this.#limits.maxAgeMs });
-    const own = madeOnce(this.#ofAccounts, accountId, () => ({ rids: new Set(), bytes: 0 }));
+    const own = getOrInsert(this.#ofAccounts, accountId, () => ({ rids: new Set(), bytes: 0 }));
     own.rids.add(rid);
     own.bytes += bytes;
     this.#bytes += bytes;
@@ -120,7 +120,7 @@ export class AnswerStore {
     const { accountId, bytes } = kept;
     this.#kept.delete(rid);
     this.#bytes -= bytes;
-    const own = madeOnce(this.#ofAccounts, accountId, () => ({ rids: new Set(), bytes: 0 }));
+    const own = getOrInsert(this.#ofAccounts, accountId, () => ({ rids: new Set(), bytes: 0 }));
     own.rids.delete(rid);
     own.bytes -= bytes;
     if (own.rids.size === 0) this.#ofAccounts.delete(accountId);

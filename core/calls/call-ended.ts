@@ -1,7 +1,7 @@
+import type { AccessLog } from '../base/access-log';
+import { formatUsd } from '../base/money';
+import { quoted } from '../base/quoted';
 import { INPUT_METERS, outputTokens, tokensOf } from '../catalog/usage';
-import type { LineLog } from '../line-log';
-import { formatUsd } from '../money';
-import { quoted } from '../quoted';
 import type { Call } from './call';
 import { countCall } from './call-metrics';
 import { ACCOUNT_SUMS } from './top-accounts';
@@ -37,7 +37,7 @@ function callLine(call: Call, ms: number): string {
 export type CallEnded = (call: Call) => void;
 
 /** Returns a function that counts each call and logs it. */
-export function watchCalls(lines: LineLog): CallEnded {
+export function watchCalls(lines: AccessLog): CallEnded {
   return (call) => {
     const ms = performance.now() - call.startedMs;
     countCall(call, ms);

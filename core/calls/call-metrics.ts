@@ -1,8 +1,8 @@
 import { Counter } from 'prom-client';
+import { getOrInsert } from '../base/collections';
+import { metrics } from '../base/metrics';
+import { Buckets, QuickHistogram, type Series } from '../base/quick-histogram';
 import { TOKEN_METERS, type TokenMeter, type Usage } from '../catalog/usage';
-import { madeOnce } from '../made-once';
-import { metrics } from '../metrics';
-import { Buckets, QuickHistogram, type Series } from '../quick-histogram';
 import type { Call } from './call';
 
 /** The buckets for a call's duration, from a quick refusal to the longest answers. */
@@ -47,7 +47,7 @@ export function countCall({ path, protocol, leftAtMs, traceId, facts }: Call, ms
   const route =
     routes.get(path)?.get(strategy) ??
     keep(routes, path, strategy, new RouteMetrics({ route: path, protocol, strategy }));
-  const byClass = madeOnce(route.byCode, errorCode, newCounts);
+  const byClass = getOrInsert(route.byCode, errorCode, newCounts);
   const statusClass = Math.floor(status / 100);
   byClass[statusClass] = (byClass[statusClass] as number) + 1;
   route.durations.observe(ms / 1_000, traceId);
@@ -68,7 +68,7 @@ function countUsage({ model = NONE, upstream = NONE, costE8, upstreamCostE8 }: C
 }
 
 function keep<T>(all: Map<string, Map<string, T>>, one: string, other: string, made: T): T {
-  madeOnce(all, one, () => new Map<string, T>()).set(other, made);
+  getOrInsert(all, one, () => new Map<string, T>()).set(other, made);
   return made;
 }
 

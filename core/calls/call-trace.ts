@@ -1,6 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type Attributes, ROOT_CONTEXT, type Span, SpanKind, trace } from '@opentelemetry/api';
-import { append } from '../append';
+import { append } from '../base/collections';
+import { asArray, asObject, type JsonObject } from '../base/json-values';
+import { parseJson } from '../base/parse-json';
 import type { SseEvent } from '../catalog/upstream';
 import {
   CACHE_READ_METERS,
@@ -11,8 +13,6 @@ import {
   type Usage,
 } from '../catalog/usage';
 import { CLIENT_LEFT_STATUS } from '../http/client-left';
-import { asArray, asObject, type JsonObject } from '../json-values';
-import { parseJson } from '../parse-json';
 import { contextIn, endSpan, headersOf, type TraceHeaders, tracer, tracing } from '../traces/tracing';
 import type { AttemptOutcome } from '../wire/dial-failure';
 import type { Call } from './call';
@@ -90,7 +90,7 @@ class SampledCall implements CallTrace {
   endCall(method: string | undefined, sentStatus: number): void {
     const { call } = this;
     const { facts, request, key } = call;
-    const said = this.#last?.said;
+    const said = this.#last?.attributes;
     for (const attempt of this.#attempts.values()) attempt.end();
     const status = facts.status || sentStatus;
     const hasLeft = call.leftAtMs !== undefined;
@@ -167,7 +167,7 @@ class SampledAttempt implements AttemptTrace {
     this.#brokenBy = outcome;
   }
 
-  get said(): Attributes {
+  get attributes(): Attributes {
     return {
       'gen_ai.response.model': this.#model,
       'gen_ai.response.finish_reasons': this.#reasons.length === 0 ? undefined : this.#reasons,
@@ -183,7 +183,7 @@ class SampledAttempt implements AttemptTrace {
     endSpan(
       this.span,
       {
-        ...this.said,
+        ...this.attributes,
         ...countsOf(usage),
         'http.response.status_code': status === CLIENT_LEFT_STATUS ? undefined : status,
         'error.type': hasFailed ? outcome : undefined,

@@ -1,22 +1,22 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ConcurrencyLimits } from '../accounts/concurrent-calls';
 import type { CallKey } from '../accounts/identify';
+import { fail, type GatewayError } from '../base/errors';
+import { log } from '../base/log';
+import type { MaybeLater } from '../base/maybe-later';
+import { safeErrorFields } from '../base/safe-error';
 import type { Candidate } from '../catalog/catalog';
 import { type Protocol, protocolOf } from '../catalog/protocols';
 import type { EventNote } from '../catalog/upstream';
 import type { Usage } from '../catalog/usage';
-import { fail, type GatewayError } from '../errors';
 import type { AskedFor } from '../health/model-use';
 import type { AnswerRoom } from '../http/buffered-bytes';
 import { ClientLeft } from '../http/client-left';
 import { newRequestId } from '../http/http';
-import type { MaybeLater } from '../later';
 import type { Intent } from '../ledger/ledger';
-import { log } from '../log';
-import type { Reading } from '../protocols/reading';
+import type { CostFactors } from '../protocols/cost-factors';
 import type { SharedObject } from '../protocols/request-table';
 import type { RolloutPart } from '../rollouts/live-rollouts';
-import { describeFault } from '../thrown';
 import type { TraceHeaders } from '../traces/tracing';
 import type { UpstreamCall } from '../wire/ask-upstream';
 import type { ChunkReader } from '../wire/chunk-reader';
@@ -24,9 +24,9 @@ import type { AttemptOutcome } from '../wire/dial-failure';
 import type { EventReader, NotedEvent } from '../wire/event-reader';
 import { upstreamSocketOf } from '../wire/inner-connection';
 import type { UpstreamSocket } from '../wire/upstream-socket';
-import type { KeptObject } from './kept-objects';
 import type { CallTrace, MadeAttempt } from './made-attempt';
 import type { NewIds } from './new-ids';
+import type { VendorResource } from './vendor-resources';
 
 /** The field of model-request: the call as the upstream gets it. reserve-settle may lower its limit. */
 export interface ModelRequest extends UpstreamCall, AskedFor {
@@ -37,13 +37,13 @@ export interface ModelRequest extends UpstreamCall, AskedFor {
   /** The most output tokens per choice that the client allows; undefined: it names no limit. */
   readonly maxOutputTokens: number | undefined;
   /** The content that the vendor reads for this call. */
-  readonly reading: Reading;
+  readonly reading: CostFactors;
   /** Whether the operator refuses tools and members without a price for this call, whatever the upstream. */
   readonly refusesUnpriced?: boolean;
   /** The number of inputs of an embeddings call, each up to the context window; undefined for other calls. */
   readonly inputs?: number | undefined;
   /** Where the objects that the call names are; undefined if it names none. */
-  readonly kept?: KeptPlace | undefined;
+  readonly kept?: PinnedPlace | undefined;
   /**
    * Returns the parsed body; undefined if it is larger than 1 MiB, because parsing it would delay all other calls. The body is
    * parsed once. A change to the result reaches no upstream.
@@ -54,7 +54,7 @@ export interface ModelRequest extends UpstreamCall, AskedFor {
 }
 
 /** The only place where an object that a vendor keeps can be used. */
-export interface KeptPlace extends Pick<KeptObject, 'upstream' | 'credential'> {
+export interface PinnedPlace extends Pick<VendorResource, 'upstream' | 'credential'> {
   /** The member that names it. */
   readonly param: string;
 }
@@ -87,7 +87,7 @@ export interface Reservation {
 }
 
 /** The field of token-metering: the usage of the attempt under way. */
-export interface Meter {
+export interface UsageCounter {
   /** Forgets all counts, because another candidate is tried. */
   begin(candidate: Candidate): void;
   note(event: EventNote): void;
@@ -189,7 +189,7 @@ export interface CallFields {
   request: ModelRequest;
   candidates: readonly Candidate[];
   reservation: Reservation;
-  meter: Meter;
+  meter: UsageCounter;
   answer: Answer;
 }
 
@@ -335,7 +335,7 @@ export class Call implements Partial<CallFields> {
   request?: ModelRequest;
   candidates?: readonly Candidate[];
   reservation?: Reservation;
-  meter?: Meter;
+  meter?: UsageCounter;
   answer?: Answer;
 
   /** The call's place among the open calls. */
@@ -397,10 +397,10 @@ export class Call implements Partial<CallFields> {
     this.#isInStep = true;
   }
 
-  /** Notes that a step has ended. `goesOn`: another step follows at once, and the last one ends the call. */
-  endStep(goesOn = false): void {
+  /** Notes that a step has ended. `continues`: another step follows at once, and the last one ends the call. */
+  endStep(continues = false): void {
     this.#isInStep = false;
-    if (this.#isClosed && !goesOn) void this.end();
+    if (this.#isClosed && !continues) void this.end();
   }
 
   /** True if the client left before its answer was complete, or if the call was cut off. */
@@ -513,7 +513,7 @@ export class Call implements Partial<CallFields> {
   }
 
   #noteFailedEnding(error: unknown): void {
-    log.error({ error: describeFault(error), requestId: this.id }, 'a handler for the end of a call failed');
+    log.error({ error: safeErrorFields(error), requestId: this.id }, 'a handler for the end of a call failed');
   }
 }
 

@@ -1,4 +1,6 @@
 import type { ApiKeys, CallKey } from '../accounts/identify';
+import { fail, type GatewayError } from '../base/errors';
+import type { MaybeLater } from '../base/maybe-later';
 import {
   type Candidate,
   type Catalog,
@@ -10,26 +12,24 @@ import {
 import { upstreamPrice } from '../catalog/customer-prices';
 import { shortenName } from '../catalog/model-names';
 import { pricesFor } from '../catalog/price';
-import { keptTo, takesVersion, versionOf } from '../catalog/upstream';
+import { pinnedTo, takesVersion, versionOf } from '../catalog/upstream';
 import { VARIANTS } from '../catalog/usage';
-import { fail, type GatewayError } from '../errors';
 import { RATE_LIMITED } from '../health/credentials';
 import type { UpstreamHealth } from '../health/health';
-import type { MaybeLater } from '../later';
-import { type Extra, isUnpriced, type Reading, type ToolUse } from '../protocols/reading';
+import { type CostFactors, type Extra, isUnpriced, type ToolUse } from '../protocols/cost-factors';
 import type { NeededModel } from '../protocols/request-table';
-import type { Call, CallFields, KeptPlace, ModelRequest } from './call';
+import type { Call, CallFields, ModelRequest, PinnedPlace } from './call';
 
 const NO_TOOLS: readonly ToolUse[] = [];
 
-type Asked = Pick<ModelRequest, 'reading' | 'refusesUnpriced'>;
+type PricedRequest = Pick<ModelRequest, 'reading' | 'refusesUnpriced'>;
 
 /**
  * Leaves out candidates without a price for what a call asks for. A tool or an extra for which no candidate has one goes to those
  * that do not refuse it.
  * @throws MODEL_NOT_PRICED when none is left
  */
-export function pricedCandidates(candidates: readonly Candidate[], asked: Asked): readonly Candidate[] {
+export function pricedCandidates(candidates: readonly Candidate[], asked: PricedRequest): readonly Candidate[] {
   const { toolUses, extras } = asked.reading;
   let left = candidates;
   for (const tool of toolUses ?? NO_TOOLS)
@@ -41,7 +41,7 @@ export function pricedCandidates(candidates: readonly Candidate[], asked: Asked)
 
 function preferPriced(
   candidates: readonly Candidate[],
-  { refusesUnpriced }: Asked,
+  { refusesUnpriced }: PricedRequest,
   hasPrice: (candidate: Candidate) => boolean,
   what: string,
   param: string,
@@ -78,13 +78,13 @@ const NO_EXTRAS: readonly Extra[] = [];
 const NOTHING: readonly string[] = [];
 
 /** Returns the names of what a call asks for without a price at the candidate, and answers do not report. */
-export function unpricedUnseen({ extras = NO_EXTRAS }: Reading, candidate: Candidate): readonly string[] {
+export function unpricedUnseen({ extras = NO_EXTRAS }: CostFactors, candidate: Candidate): readonly string[] {
   if (extras.length === 0) return NOTHING;
   // Answers count the tokens of a meter apart.
   return extras.flatMap((extra) => (extra.meters !== undefined || isPriced(extra, candidate) ? [] : extra.name));
 }
 
-function withVariants(candidates: readonly Candidate[], { asked }: Reading): readonly Candidate[] {
+function withVariants(candidates: readonly Candidate[], { asked }: CostFactors): readonly Candidate[] {
   if (asked === undefined) return candidates;
   const priced = candidates.filter(({ model }) => pricesFor(model.price, asked) !== undefined);
   if (priced.length > 0 || candidates.length === 0) return priced;
@@ -151,7 +151,7 @@ export function refusedVersion(
  */
 export function keptCandidate<C extends Pick<Candidate, 'upstream'>>(
   candidates: readonly C[],
-  kept: KeptPlace,
+  kept: PinnedPlace,
   health: UpstreamHealth,
 ): C {
   const candidate = candidates.find(({ upstream }) => upstream.name === kept.upstream);
@@ -178,7 +178,7 @@ export function keptCandidate<C extends Pick<Candidate, 'upstream'>>(
       message: `The upstream that stores the object named by "${kept.param}" is rate limited. Retry later.`,
       retryAfterSeconds: Math.ceil(restsForMs / 1_000),
     });
-  return { ...candidate, upstream: keptTo(candidate.upstream, credential) };
+  return { ...candidate, upstream: pinnedTo(candidate.upstream, credential) };
 }
 
 /** Returns the input that a call is expected to have at a model; at most its context window for each input. */

@@ -39,13 +39,13 @@ export function beginAttempt(candidate: MadeAttempt['candidate'], cause: Attempt
   };
 }
 
-const LONGEST_REQUEST_ID = 200;
+const MAX_REQUEST_ID_LENGTH = 200;
 
 /** Returns the id that an upstream gave a request. Vendors find the request in their logs by it. */
 export function upstreamRequestId(headers: ExchangeHead['headers']): string | undefined {
   const id = headers['request-id'] ?? headers['x-request-id'] ?? headers['x-amzn-requestid'];
   const text = typeof id === 'string' ? id : id?.[0];
-  return text?.slice(0, LONGEST_REQUEST_ID);
+  return text?.slice(0, MAX_REQUEST_ID_LENGTH);
 }
 
 /** Returns the attempt as it is recorded. `number` is its place if the list does not give it. */

@@ -1,7 +1,7 @@
+import { parseJson } from '../base/parse-json';
 import type { Candidate } from '../catalog/catalog';
 import type { Protocol, SseEvent } from '../catalog/upstream';
 import { findPlace } from '../http/json-members';
-import { parseJson } from '../parse-json';
 import type { EventPaths, KeptRule, RequestTable, SharedObject } from '../protocols/request-table';
 import { REQUEST_TABLES } from '../protocols/request-tables';
 
@@ -18,19 +18,19 @@ interface FoundId {
 }
 
 /** The longest id. A longer one is no real id and would fill the memory. */
-const LONGEST_ID = 1_000;
+const MAX_ID_LENGTH = 1_000;
 /** The most items of one answer. Calls cannot name further ones, because their ids would fill the memory. */
-const MOST_ITEMS = 500;
+const MAX_ITEMS = 500;
 /** The largest event that is parsed. A larger one may repeat the whole request. */
-const LARGEST_PARSED_EVENT = 256 * 1024;
+const MAX_PARSED_EVENT = 256 * 1024;
 
 /** Finds the ids of objects that the answers to one call create. Only a call that can create any has one. */
 export class NewIds {
   readonly #rules: readonly (readonly [SharedObject, KeptRule])[];
   readonly #items: RequestTable['items'];
-  #found = new Map<string, Found>();
+  #found = new Map<string, CollectedIds>();
   /** The newest object of each kind. */
-  readonly #newest = new Map<SharedObject, Found>();
+  readonly #newest = new Map<SharedObject, CollectedIds>();
 
   constructor(protocol: Protocol, makes: readonly SharedObject[]) {
     const { kept, items } = REQUEST_TABLES[protocol];
@@ -53,7 +53,7 @@ export class NewIds {
   /** Reads an event of a stream. Some upstreams name an event only in its data. */
   noteEvent(candidate: Candidate, { name, data = '' }: SseEvent): void {
     const isNamed = name !== undefined && name !== '';
-    const isLarge = data.length > LARGEST_PARSED_EVENT;
+    const isLarge = data.length > MAX_PARSED_EVENT;
     if (isNamed ? !this.#rules.some(([, rule]) => isReadFor(rule, name)) : isLarge) return;
     const event = isLarge ? Buffer.from(data) : parseJson(data);
     const type = isNamed ? name : String(memberOf(event, 'type'));
@@ -86,20 +86,20 @@ export class NewIds {
   #noteItem(candidate: Candidate, kind: SharedObject, item: unknown): void {
     const id = memberOf(item, 'id');
     const owner = this.#newest.get(kind);
-    if (owner?.candidate !== candidate || !isId(id) || owner.items.size === MOST_ITEMS) return;
+    if (owner?.candidate !== candidate || !isId(id) || owner.items.size === MAX_ITEMS) return;
     owner.items.add(id);
     const row = memberOf(this.#items, String(memberOf(item, 'type')));
     owner.areItemsWritten &&= memberOf(row, 'isWritten') === true;
   }
 }
 
-interface Found extends Omit<FoundId, 'items'> {
+interface CollectedIds extends Omit<FoundId, 'items'> {
   readonly items: Set<string>;
   areItemsWritten: boolean;
 }
 
 function isId(id: unknown): id is string {
-  return typeof id === 'string' && id !== '' && id.length <= LONGEST_ID;
+  return typeof id === 'string' && id !== '' && id.length <= MAX_ID_LENGTH;
 }
 
 function isReadFor({ events, items }: KeptRule, name: string): boolean {

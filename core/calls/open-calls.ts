@@ -1,4 +1,4 @@
-import { DenseSet } from '../dense-set';
+import { DenseSet } from '../base/dense-set';
 import type { Call } from './call';
 import type { CallEnded } from './call-ended';
 
@@ -45,10 +45,10 @@ export class OpenCalls {
  * The most unstreamed calls of one account in one process that may run without their clients. At this number further unstreamed
  * calls are refused.
  */
-export const ABSENT_CALLS_AT_MOST = 8;
+export const MAX_DETACHED_CALLS = 8;
 
 /** Counts by account the unstreamed calls of this process that are read to their end although their clients have left. */
-class AbsentCalls {
+class DetachedCalls {
   readonly #counts = new Map<string, number>();
 
   /** Counts a call whose client has left. Returns what ends its count. */
@@ -59,7 +59,7 @@ class AbsentCalls {
 
   /** True while the account has as many such calls as it may have. */
   isFull(accountId: string): boolean {
-    return (this.#counts.get(accountId) ?? 0) >= ABSENT_CALLS_AT_MOST;
+    return (this.#counts.get(accountId) ?? 0) >= MAX_DETACHED_CALLS;
   }
 
   #add(accountId: string, calls: number): void {
@@ -70,4 +70,4 @@ class AbsentCalls {
 }
 
 /** The count of the process. All pipelines share it. */
-export const ABSENT_CALLS = new AbsentCalls();
+export const DETACHED_CALLS = new DetachedCalls();

@@ -1,10 +1,10 @@
 import type { Knex } from 'knex';
 import type { Logger } from 'pino';
 import { Counter } from 'prom-client';
-import { isDatabaseUnavailable } from '../database-reach';
+import { isDatabaseUnavailable } from '../base/database-availability';
+import { startLoop } from '../base/loop';
+import { metrics } from '../base/metrics';
 import { insertUsage } from '../ledger/outbox/rows';
-import { startLoop } from '../loop';
-import { metrics } from '../metrics';
 import type { UsageRecord } from './usage-record';
 
 /**

@@ -3,13 +3,13 @@ import type { RoutingFacts } from './call';
 export const ROUTING_HEADER = 'X-Tollgate-Routing';
 
 /** The most candidates in the header. Common proxies accept no longer headers. */
-const CANDIDATES_AT_MOST = 8;
+const MAX_CANDIDATES = 8;
 
 /** Returns the ranking and its outcome as JSON, for clients that may ask for it; undefined for all others. */
 export function routingHeader({ explained, of, attempts }: RoutingFacts): string | undefined {
   if (explained === undefined) return undefined;
-  const candidates = explained.candidates.slice(0, CANDIDATES_AT_MOST);
-  const leftOut = explained.leftOut.slice(0, CANDIDATES_AT_MOST);
+  const candidates = explained.candidates.slice(0, MAX_CANDIDATES);
+  const leftOut = explained.leftOut.slice(0, MAX_CANDIDATES);
   return toAscii(JSON.stringify({ ...explained, candidates, of, leftOut, attempts }));
 }
 

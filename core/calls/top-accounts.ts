@@ -1,10 +1,10 @@
 import type { Knex } from 'knex';
 import type { Logger } from 'pino';
 import { Counter } from 'prom-client';
+import { getOrInsert } from '../base/collections';
+import { type Loop, onFirstFailure, startLoop } from '../base/loop';
+import { metrics } from '../base/metrics';
 import { INPUT_METERS, outputTokens, tokensOf, type Usage } from '../catalog/usage';
-import { type Loop, onFirstFailure, startLoop } from '../loop';
-import { madeOnce } from '../made-once';
-import { metrics } from '../metrics';
 
 /** The sums of an account's calls. */
 interface AccountSum {
@@ -18,7 +18,7 @@ interface AccountSum {
 export const OTHER = 'other';
 
 /** The most accounts summed between two scrapes; the calls of further accounts count as `other`. */
-const MOST_ACCOUNTS = 10_000;
+const MAX_ACCOUNTS = 10_000;
 
 function noCalls(): AccountSum {
   return { calls: 0, inputTokens: 0, outputTokens: 0, costUsd: 0 };
@@ -44,8 +44,8 @@ class AccountSums {
   }
 
   #sumOf(accountId: string): AccountSum {
-    const isFull = this.#sums.size >= MOST_ACCOUNTS && !this.#sums.has(accountId);
-    return madeOnce(this.#sums, isFull ? OTHER : accountId, noCalls);
+    const isFull = this.#sums.size >= MAX_ACCOUNTS && !this.#sums.has(accountId);
+    return getOrInsert(this.#sums, isFull ? OTHER : accountId, noCalls);
   }
 }
 

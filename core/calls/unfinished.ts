@@ -18,7 +18,7 @@ const TO_ITS_END_MS = 900_000;
 type PaidCall = Pick<Call, 'isCutOff' | 'leftAtMs'> & Pick<CallFields, 'request' | 'reservation' | 'meter'>;
 
 /** Returns for how many milliseconds the gateway reads an upstream that took a request after the client has left. */
-export function readOnMs(
+export function drainMs(
   { request, reservation }: Pick<PaidCall, 'request' | 'reservation'>,
   { stopsOnCancel }: Candidate['upstream'],
 ): number {

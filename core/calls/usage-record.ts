@@ -1,3 +1,5 @@
+import { divideRoundingUp, E14_PER_E8 } from '../base/money';
+import { quoted } from '../base/quoted';
 import type { RecordedAttempt } from '../catalog/attempt-fields';
 import {
   CACHE_READ_METERS,
@@ -10,8 +12,6 @@ import {
   type Usage,
 } from '../catalog/usage';
 import type { RecordedFields } from '../catalog/usage-fields';
-import { divideRoundingUp, E14_PER_E8 } from '../money';
-import { quoted } from '../quoted';
 import type { Call, CallFields, RoutingFacts } from './call';
 import { attemptCostE14, type MadeAttempt, recordedAttempt, recordedPass } from './made-attempt';
 

@@ -1,4 +1,4 @@
-import { type Contract, registeringPackage, requireContract } from '../contracts';
+import { type ExtensionContract, registeringPackage, requireContract } from '../base/extension-contract';
 import { guardAdapter } from './guarded-adapter';
 import type { AnyAdapter, TranslatingAdapter, UpstreamAdapter } from './upstream';
 
@@ -8,7 +8,7 @@ interface Registered {
   readonly packageName: string;
 }
 
-const NATIVE: Contract = {
+const NATIVE: ExtensionContract = {
   kind: 'adapter',
   version: 'upstream/1',
   functions: ['request', 'authorize', 'judge'],
@@ -16,7 +16,7 @@ const NATIVE: Contract = {
 };
 
 /** The contract of an adapter with a dialect of its own. */
-const TRANSLATING: Contract = {
+const TRANSLATING: ExtensionContract = {
   ...NATIVE,
   functions: ['request', 'authorize', 'judge', 'answer'],
   optional: ['sign', 'readError'],

@@ -1,7 +1,7 @@
+import { mapValues } from '../base/collections';
+import { divideRoundingUp, E14_PER_E8, formatUsd } from '../base/money';
+import type { Schema } from '../base/settings';
 import { listOf, oneOf, orNull, shape } from '../http/shape';
-import { mapValues } from '../map-values';
-import { divideRoundingUp, E14_PER_E8, formatUsd } from '../money';
-import type { Schema } from '../settings';
 import { PASS } from './usage-fields';
 
 /**
@@ -50,7 +50,7 @@ interface AttemptField {
   readonly recorded: keyof RecordedAttempt;
   readonly shape: Schema;
   /** The column's value if the record has none: the attempt's place in the list, its upstream's name, or this word. */
-  readonly otherwise: 'place' | 'upstream' | 'answered' | undefined;
+  readonly fallback: 'place' | 'upstream' | 'answered' | undefined;
 }
 
 function field(
@@ -58,9 +58,9 @@ function field(
   sql: AttemptField['sql'],
   recorded: AttemptField['recorded'],
   its: Schema,
-  otherwise?: AttemptField['otherwise'],
+  fallback?: AttemptField['fallback'],
 ): AttemptField {
-  return { column, sql, recorded, shape: its, otherwise };
+  return { column, sql, recorded, shape: its, fallback };
 }
 
 const NUMBER = 'Its place in the call; 0: a mirror, which a rollout sent after the call.';
@@ -102,10 +102,10 @@ export function showAttempt(row: Readonly<Record<string, unknown>>): Readonly<Re
 /** The names for the INSERT of attempts that come as JSON: columns, values, and the names and types in the JSON. */
 export const ATTEMPT_SQL = {
   columns: inserted(({ column }) => column),
-  values: inserted(({ recorded, sql, otherwise }) => {
+  values: inserted(({ recorded, sql, fallback }) => {
     if (sql === 'timestamptz') return `timestamptz 'epoch' + "${recorded}" * interval '1 millisecond'`;
-    if (otherwise === undefined) return `"${recorded}"`;
-    return `coalesce("${recorded}", ${otherwise === 'answered' ? `'${otherwise}'` : otherwise})`;
+    if (fallback === undefined) return `"${recorded}"`;
+    return `coalesce("${recorded}", ${fallback === 'answered' ? `'${fallback}'` : fallback})`;
   }),
   names: inserted(({ recorded }) => `"${recorded}"`),
   types: inserted(({ recorded, sql }) => `"${recorded}" ${sql === 'timestamptz' ? 'bigint' : sql}`),

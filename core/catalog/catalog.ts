@@ -24,7 +24,7 @@ export type Normalizing = (typeof NORMALIZING)[number];
 export const UNPRICED_TOOLS = ['forward', 'refuse'] as const;
 type UnpricedTools = (typeof UNPRICED_TOOLS)[number];
 
-export interface Timeouts {
+interface Timeouts {
   readonly connectMs: number;
   readonly headersMs: number;
   /** The longest time from the request to the first content of a stream; undefined for no limit. */
@@ -94,7 +94,7 @@ export interface Upstream {
 }
 
 /** The most tokens that one piece of content outside the request can have. */
-export interface Bounds {
+interface Bounds {
   readonly imageByUrl: number | undefined;
   readonly documentByUrl: number | undefined;
 }
@@ -154,7 +154,7 @@ export interface Candidate {
  * may send any name.
  */
 const ANSWERING = new WeakMap<ModelEntry, Map<string, ModelEntry>>();
-const MOST_ANSWERING = 1_000;
+const MAX_ANSWERING = 1_000;
 
 /**
  * Returns the entry of the model that ran a pass, because vendors may let another model answer and name it. A name that the
@@ -167,7 +167,7 @@ export function entryOf(asked: Pick<Candidate, 'upstream' | 'model'>, { model: n
   const known = answering.get(name);
   if (known !== undefined) return known;
   const found = findEntry(asked, name);
-  if (answering.size < MOST_ANSWERING) ANSWERING.set(model, answering.set(name, found));
+  if (answering.size < MAX_ANSWERING) ANSWERING.set(model, answering.set(name, found));
   return found;
 }
 

@@ -1,6 +1,6 @@
-import { fail } from '../errors';
-import { mapValues } from '../map-values';
-import { divideRoundingUp, E8_PER_USD, parseUsd } from '../money';
+import { mapValues } from '../base/collections';
+import { fail } from '../base/errors';
+import { divideRoundingUp, E8_PER_USD, parseUsd } from '../base/money';
 import { normaliseModelName } from './model-names';
 import { cardsWith, type Price, type RateCard, type Rates, type RoughPrice, roughPrice } from './price';
 
@@ -43,11 +43,11 @@ interface Made {
 }
 
 /** How many markups are cached for a model. An operator may give every account another factor. */
-const MOST_REMEMBERED = 1_000;
+const MAX_REMEMBERED = 1_000;
 
 const FACTOR = /^\d/;
-const LEAST_FACTOR = E8_PER_USD / 10n;
-const MOST_FACTOR = E8_PER_USD * 100n;
+const MIN_FACTOR = E8_PER_USD / 10n;
+const MAX_FACTOR = E8_PER_USD * 100n;
 
 /**
  * Reads a factor into units of 1e-8.
@@ -55,7 +55,7 @@ const MOST_FACTOR = E8_PER_USD * 100n;
  */
 export function parseFactor(text: string): bigint {
   const factorE8 = parseUsd(text);
-  if (factorE8 < LEAST_FACTOR || factorE8 > MOST_FACTOR) throw new RangeError('expected a factor from 0.1 to 100');
+  if (factorE8 < MIN_FACTOR || factorE8 > MAX_FACTOR) throw new RangeError('expected a factor from 0.1 to 100');
   return factorE8;
 }
 
@@ -121,7 +121,7 @@ export class CustomerPrices {
     if (found !== undefined) return found;
     const price = customerPrice(model, list);
     const made = { price, rough: roughPrice(price) };
-    if (known.size >= MOST_REMEMBERED) known.clear();
+    if (known.size >= MAX_REMEMBERED) known.clear();
     this.#made.set(model, known.set(markup, made));
     return made;
   }

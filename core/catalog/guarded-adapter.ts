@@ -1,9 +1,9 @@
 import { Counter } from 'prom-client';
-import { inTime } from '../in-time';
-import { log } from '../log';
-import { metrics } from '../metrics';
-import { describeFault } from '../thrown';
-import { enter, ownerNumber } from '../watchdog';
+import { log } from '../base/log';
+import { metrics } from '../base/metrics';
+import { safeErrorFields } from '../base/safe-error';
+import { enter, ownerNumber } from '../base/watchdog';
+import { withTimeout } from '../base/with-timeout';
 import type { AnswerEvent, AnswerReader } from './answer';
 import { NotTranslatable } from './conversation';
 import { type Framing, type OwnDialect, readUsualError, type UpstreamAdapter } from './upstream';
@@ -33,7 +33,7 @@ export function guardAdapter(adapter: UpstreamAdapter): UpstreamAdapter {
   const guardLater = <T>(place: string, work: () => T | Promise<T>): T | Promise<T> => {
     const result = guard(place, work);
     if (!(result instanceof Promise)) return result;
-    return inTime(result, RESOLVES_WITHIN_MS, tooLate).catch((cause: unknown) => {
+    return withTimeout(result, RESOLVES_WITHIN_MS, tooLate).catch((cause: unknown) => {
       report(name, place, cause);
       throw new AdapterFault(name, place, cause);
     });
@@ -140,5 +140,5 @@ function report(adapter: string, place: string, cause: unknown): void {
   const nowMs = performance.now();
   if (nowMs - (loggedAtMs.get(key) ?? Number.NEGATIVE_INFINITY) < LOGGED_EVERY_MS) return;
   loggedAtMs.set(key, nowMs);
-  log.error({ adapter, place, error: describeFault(cause) }, 'an attempt failed because the adapter threw an error');
+  log.error({ adapter, place, error: safeErrorFields(cause) }, 'an attempt failed because the adapter threw an error');
 }

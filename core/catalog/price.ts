@@ -1,4 +1,4 @@
-import { divideRoundingUp, E14_PER_E8, e8RoundedUp } from '../money';
+import { divideRoundingUp, E14_PER_E8, e8RoundedUp } from '../base/money';
 import {
   INPUT_METERS,
   type Meter,
@@ -57,19 +57,19 @@ export function plainPrice(
 }
 
 /** The most answers that one call can ask for (`n` of the Chat protocol). */
-export const MOST_CHOICES = 128;
+export const MAX_CHOICES = 128;
 
 export function variantKey({ tier = '', speed = '', geo = '' }: Variant): string {
   return `${tier}\n${speed}\n${geo}`;
 }
 
 /** Returns the most that one call can cost at an upstream: all tokens of the context and of every answer, at the dearest prices. */
-export function mostCost({ context, maxOutput }: { context: number; maxOutput: number }, price: Price): bigint {
+export function maxModelCost({ context, maxOutput }: { context: number; maxOutput: number }, price: Price): bigint {
   const tokens = context + maxOutput;
   const cards = [price, ...price.variants.values()];
-  const input = dearestRateE8(cards, INPUT_METERS);
-  const output = dearestRateE8(cards, OUTPUT_METERS);
-  return divideRoundingUp(BigInt(tokens) * (input + output * BigInt(MOST_CHOICES)), E14_PER_E8);
+  const input = maxRateE8(cards, INPUT_METERS);
+  const output = maxRateE8(cards, OUTPUT_METERS);
+  return divideRoundingUp(BigInt(tokens) * (input + output * BigInt(MAX_CHOICES)), E14_PER_E8);
 }
 
 export interface Charge {
@@ -129,7 +129,7 @@ function addCostOfPass(sum: ExactSum, pass: Pass, price: Price, input: number, u
     if (count === undefined || count === 0) continue;
     if (isTokenMeter(meter)) {
       if (price.unpriced.has(meter)) unpriced.push(meter);
-      sum.add(count, dearestInForce(cards, meter, input));
+      sum.add(count, maxInForce(cards, meter, input));
     } else {
       const each = price.pieces.get(meter);
       if (each === undefined) unpriced.push(meter);
@@ -156,7 +156,7 @@ function cardsOf(pass: Pass, price: Price, unpriced: string[]): readonly RateCar
   return [price, ...price.variants.values()];
 }
 
-function dearestInForce(cards: readonly RateCard[], meter: TokenMeter, input: number): bigint {
+function maxInForce(cards: readonly RateCard[], meter: TokenMeter, input: number): bigint {
   let most = 0n;
   for (const { rates, above } of cards) {
     const rate = (above !== undefined && input > above.tokens ? above.rates : rates)[meter];
@@ -203,20 +203,20 @@ const isInput = (meter: TokenMeter): boolean => (INPUT_METERS as readonly TokenM
  * Returns the most that a call can cost within these bounds of tokens: every token at the dearest price that it may have.
  * @param more the meters of tokens that are not text, such as speech
  */
-export function dearestCost(
+export function maxCost(
   inputTokens: number,
   outputTokens: number,
   cards: readonly RateCard[],
   cacheWrites: CacheWrites = 'hour',
   more: readonly TokenMeter[] = [],
 ): bigint {
-  const input = dearestRateE8(cards, [...TEXT_INPUT[cacheWrites], ...more.filter(isInput)]);
-  const output = dearestRateE8(cards, ['output', ...more.filter((meter) => !isInput(meter))]);
+  const input = maxRateE8(cards, [...TEXT_INPUT[cacheWrites], ...more.filter(isInput)]);
+  const output = maxRateE8(cards, ['output', ...more.filter((meter) => !isInput(meter))]);
   return divideRoundingUp(BigInt(inputTokens) * input + BigInt(outputTokens) * output, E14_PER_E8);
 }
 
 /** Returns the dearest rate of some meters in E8 per million tokens, over several prices, below and above their thresholds. */
-export function dearestRateE8(cards: readonly RateCard[], meters: readonly TokenMeter[]): bigint {
+export function maxRateE8(cards: readonly RateCard[], meters: readonly TokenMeter[]): bigint {
   let most = 0n;
   for (const { rates, above } of cards) {
     for (const meter of meters) {
@@ -231,8 +231,8 @@ export function dearestRateE8(cards: readonly RateCard[], meters: readonly Token
 export interface RoughPrice extends RoughRates {
   readonly above: (RoughRates & { readonly tokens: number }) | undefined;
   /** The highest price of an input or output token. Writing input to a cache may cost extra. */
-  readonly dearestInput: Readonly<Record<CacheWrites, number>>;
-  readonly dearestOutput: number;
+  readonly maxInputRate: Readonly<Record<CacheWrites, number>>;
+  readonly maxOutputRate: number;
 }
 
 interface RoughRates {
@@ -245,12 +245,12 @@ export function roughPrice({ rates, above, possible }: Price): RoughPrice {
   return {
     ...roughRates(rates),
     above: above && { ...roughRates(above.rates), tokens: above.tokens },
-    dearestInput: {
-      none: Number(dearestRateE8(possible, TEXT_INPUT.none)),
-      minutes: Number(dearestRateE8(possible, TEXT_INPUT.minutes)),
-      hour: Number(dearestRateE8(possible, TEXT_INPUT.hour)),
+    maxInputRate: {
+      none: Number(maxRateE8(possible, TEXT_INPUT.none)),
+      minutes: Number(maxRateE8(possible, TEXT_INPUT.minutes)),
+      hour: Number(maxRateE8(possible, TEXT_INPUT.hour)),
     },
-    dearestOutput: Number(dearestRateE8(possible, ['output'])),
+    maxOutputRate: Number(maxRateE8(possible, ['output'])),
   };
 }
 

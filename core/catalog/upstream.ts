@@ -1,5 +1,5 @@
-import { asArray, asObject, asText, type JsonObject } from '../json-values';
-import type { Schema, Settings } from '../settings';
+import { asArray, asObject, asText, type JsonObject } from '../base/json-values';
+import type { Schema, Settings } from '../base/settings';
 import type { AnswerError, AnswerReader } from './answer';
 import type { Conversation, Feature } from './conversation';
 import type { Protocol } from './protocols';
@@ -221,7 +221,7 @@ export type AnyAdapter = UpstreamAdapter | TranslatingAdapter;
  * An adapter in the form in which a package exports it. Registration checks its other members, so that authors' compilers need
  * not compare adapters with different settings.
  */
-export type BroughtAdapter = Pick<AnyAdapter, 'name' | 'contract'>;
+export type AdapterExport = Pick<AnyAdapter, 'name' | 'contract'>;
 
 /** Helps TypeScript check an adapter against its own settings. */
 export function defineAdapter<const S extends Schema>(adapter: TranslatingAdapter<S>): TranslatingAdapter<S>;
@@ -299,6 +299,6 @@ export function askedWith<U extends Shown>(upstream: U, credential: Credential):
 }
 
 /** Returns a copy of an upstream that has this credential only. */
-export function keptTo<U extends Shown>(upstream: U, credential: Credential): U {
+export function pinnedTo<U extends Shown>(upstream: U, credential: Credential): U {
   return upstream.credentials.length === 1 ? upstream : { ...upstream, credential, credentials: [credential] };
 }

@@ -1,6 +1,6 @@
+import { formatUsd } from '../base/money';
+import type { Schema } from '../base/settings';
 import { listOf, mapOf, object, objectWith, oneOf, orNull, shape } from '../http/shape';
-import { formatUsd } from '../money';
-import type { Schema } from '../settings';
 import { PROTOCOL_NAMES } from './protocols';
 
 /** The types of columns: what a value is in JSON, and as Postgres returns it. */
@@ -28,7 +28,7 @@ interface Field {
   /** The source of the field: the record that a call writes, the ledger's entry, or another table at reading time. */
   readonly from: 'record' | 'ledger' | 'read';
   /** The value in a record from which the field is absent. */
-  readonly otherwise?: number | undefined;
+  readonly fallback?: number | undefined;
 }
 
 interface Made<C, S, T, M> extends Field {
@@ -38,7 +38,7 @@ interface Made<C, S, T, M> extends Field {
   readonly isOptional: M extends { isOptional: true } ? true : false;
   readonly audience: M extends { audience: infer A extends Audience } ? A : 'all';
   readonly from: M extends { from: infer F extends Field['from'] } ? F : 'record';
-  readonly otherwise: M extends { otherwise: number } ? number : undefined;
+  readonly fallback: M extends { fallback: number } ? number : undefined;
 }
 
 function field<const C extends string, const S extends Sql, const T extends Schema, const M extends Partial<Field>>(
@@ -105,7 +105,7 @@ const USAGE_FIELDS = {
   firstTokenMs: field('first_token_ms', 'int', shape.integer, MAYBE),
   configRevision: field('config_revision', 'text', shape.text, NOTHING_MORE),
   // How many calls the record stands for.
-  calls: field('calls', 'int', shape.integer, { otherwise: 1 }),
+  calls: field('calls', 'int', shape.integer, { fallback: 1 }),
   passes: field('passes', 'jsonb', listOf(PASS), MAYBE),
   flags: field('flags', 'jsonb', listOf(oneOf('unknown', 'unpriced', 'suspect', 'translated', 'weakened')), MAYBE),
   // The session and the agent that the client names, as `SessionIds` keeps them.
@@ -143,7 +143,7 @@ type Shown<K extends UsageField> = OrNull<Fields[K], Json<Fields[K]>>;
 
 type Recorded = { [K in UsageField]: Fields[K]['from'] extends 'record' ? K : never }[UsageField];
 type Absent = {
-  [K in Recorded]: true extends Fields[K]['isOptional'] ? K : Fields[K]['otherwise'] extends number ? K : never;
+  [K in Recorded]: true extends Fields[K]['isOptional'] ? K : Fields[K]['fallback'] extends number ? K : never;
 }[Recorded];
 /** The name of a field in the JSON of a record, where amounts are in units of 1e-8 USD. */
 type JsonName<K extends UsageField> = Fields[K]['shape'] extends Usd ? `${K}E8` : K;
@@ -189,15 +189,15 @@ const WRITTEN = ENTRIES.filter(([, { from }]) => from !== 'read');
 /** The names for the INSERT of rows that come as JSON: columns, values, and the types in the JSON. */
 export const USAGE_SQL = {
   columns: inserted(([, { column }]) => column),
-  values: inserted(([name, { otherwise }]) =>
-    otherwise === undefined ? `"${jsonName(name)}"` : `coalesce("${jsonName(name)}", ${otherwise})`,
+  values: inserted(([name, { fallback }]) =>
+    fallback === undefined ? `"${jsonName(name)}"` : `coalesce("${jsonName(name)}", ${fallback})`,
   ),
   types: inserted(([name, { sql }]) => `"${jsonName(name)}" ${sql}`),
 };
 
 /** The columns for COPY, each with the name of its value in the JSON. */
-export const USAGE_COPY = WRITTEN.map(([name, { column, sql, otherwise }]) => {
-  return { name: jsonName(name), column, sql, otherwise };
+export const USAGE_COPY = WRITTEN.map(([name, { column, sql, fallback }]) => {
+  return { name: jsonName(name), column, sql, fallback };
 });
 
 function inserted(text: (entry: [UsageField, Field]) => string): string {

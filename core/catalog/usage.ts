@@ -1,4 +1,4 @@
-import { mapValues } from '../map-values';
+import { mapValues } from '../base/collections';
 
 interface MeterFacts {
   /** The group of token counts in a record to which the meter belongs. */
@@ -160,9 +160,9 @@ export function mergeUsage(before: Usage, now: Usage): Usage {
   // Compaction and fallbacks are passes that only the last report has.
   if (before.passes.length > now.passes.length) return before;
   if (replaces(now, before)) return now;
-  const [known, said] = [inputOf(before), inputOf(now)];
+  const [known, latest] = [inputOf(before), inputOf(now)];
   // A report without an input, or with one of 0, says nothing of it, and of two equal ones that with more details is right.
-  const isKept = said ? known === said && detailsOf(before) > detailsOf(now) : known !== undefined;
+  const isKept = latest ? known === latest && detailsOf(before) > detailsOf(now) : known !== undefined;
   const inputFrom = isKept ? before : now;
   const outputFrom = outputTokens(now) === undefined ? before : now;
   const isSame = before.passes.length === now.passes.length;
@@ -180,7 +180,7 @@ export function mergeUsage(before: Usage, now: Usage): Usage {
   });
   const reasoning = now.reasoning ?? before.reasoning;
   const unknown = both(before.unknown, now.unknown);
-  const isSmaller = inputFrom === now && (said ?? 0) < (known ?? 0);
+  const isSmaller = inputFrom === now && (latest ?? 0) < (known ?? 0);
   const suspect = both(both(before.suspect, now.suspect), isSmaller ? ['smaller input'] : undefined);
   return {
     passes,

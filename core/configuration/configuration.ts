@@ -1,19 +1,19 @@
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
+import { compileCheck, type Problem, type Schema } from '../base/settings';
 import { type Catalog, type ModelEntry, protocolsOf, type Upstream } from '../catalog/catalog';
 import type { Meter } from '../catalog/usage';
 import { REQUEST_TABLES, usedMeters } from '../protocols/request-tables';
 import type { Rollout } from '../rollouts/rollout';
-import { compileCheck, type Problem, type Schema } from '../settings';
 import { BY_FILE, byRevision, credentialNames, type OwnNames } from './nameable';
 import { type PipelineSettings, type PolicyShape, readPipelines } from './pipelines';
 import { withPublishedPrices } from './price-lists';
 import { readCustomerPrices } from './prices';
-import { type LocatedProblem, locate, namesWritten, unknownNames, withHint } from './problems';
+import { declaredNames, type LocatedProblem, locate, unknownNames, withHint } from './problems';
 import { RotatingCredential } from './rotating-credential';
 import { GATEWAY_SCHEMA, type GatewaySettings } from './schema';
-import { soundPart, withEmptyMaps } from './sound-part';
 import { readCatalog, readUpstreams } from './upstreams';
+import { withEmptyMaps, withoutInvalidParts } from './valid-part';
 import { ConfigurationError, type ConfigurationProblem, parseYamlFile } from './yaml-file';
 
 /** A checked configuration. `P` is what is known of its policies: their shape, or also what prepares them for calls. */
@@ -68,12 +68,12 @@ export function configurationReader<P extends PolicyShape>({ policies, sections 
     const file = parseYamlFile(path, env, nameable, text);
     const problems: LocatedProblem[] = [];
     const value = withPublishedPrices(file.value ?? {}, problems);
-    const written = namesWritten(file.value);
+    const written = declaredNames(file.value);
     const isThere = (key: string) => written.keys.includes(key);
     const missing = GATEWAY_SCHEMA.required.filter((key) => !isThere(key) && !(key === 'http' && isThere('https')));
     if (isThere('http') && isThere('https')) problems.push({ path: ['https'], message: ONE_LISTENER });
     const lost = [...file.unset.map(({ path }) => path), ...problems.flatMap(unpublished)];
-    const sound = soundPart(check, checkRest, value, lost);
+    const sound = withoutInvalidParts(check, checkRest, value, lost);
     const gateway = withPublicListener({ ...nothingBut(policies), ...sound.value });
     problems.push(
       ...missing.map((key) => ({ path: [], message: `"${key}" is missing` })),

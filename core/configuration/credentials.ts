@@ -1,14 +1,14 @@
 import { readFileSync, realpathSync } from 'node:fs';
 import { relative, resolve, sep } from 'node:path';
+import { parseDuration } from '../base/settings';
 import type { Credential } from '../catalog/upstream';
-import { parseDuration } from '../settings';
 import type { Nameable } from './nameable';
 import type { LocatedProblem } from './problems';
 import { type Fetching, fetchingCommand, fetchingFrom, RotatingCredential } from './rotating-credential';
 import type { ServiceEndpointSettings } from './schema';
 
 /** The current value of a secret, why there is none yet, or what is wrong with its place. */
-export type Secret =
+type Secret =
   | { readonly value: string }
   | { readonly missing: string }
   | { readonly problem: string; readonly at: 'env' | 'file' };

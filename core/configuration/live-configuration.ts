@@ -3,9 +3,9 @@ import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import type { Logger } from 'pino';
 import { Counter, Gauge } from 'prom-client';
-import { metrics } from '../metrics';
+import { metrics } from '../base/metrics';
+import { safeErrorFields } from '../base/safe-error';
 import type { OperatorActor } from '../storage/audit';
-import { describeFault } from '../thrown';
 import type { Configuration } from './configuration';
 import { ConfigurationError, type ConfigurationProblem } from './yaml-file';
 
@@ -203,7 +203,7 @@ export class ReloadableConfiguration<C extends Configuration> implements LiveCon
     try {
       return { next, commits: await Promise.all(this.#participants.map((prepare) => prepare(next))) };
     } catch (error) {
-      this.#options.log.error({ error: describeFault(error) }, 'the new configuration could not be prepared');
+      this.#options.log.error({ error: safeErrorFields(error) }, 'the new configuration could not be prepared');
       const message = 'is valid, but could not be activated; see the log';
       const problems = [{ file: 'gateway.config.yml', line: undefined, column: undefined, message }];
       return { number: next.number, problems };

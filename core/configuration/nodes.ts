@@ -1,10 +1,10 @@
 import { hostname } from 'node:os';
 import type { Knex } from 'knex';
 import type { Logger } from 'pino';
-import { newId } from '../ids';
-import { onFirstFailure, startLoop } from '../loop';
-import type { Stop } from '../resources';
-import { describeFault } from '../thrown';
+import { newId } from '../base/ids';
+import { onFirstFailure, startLoop } from '../base/loop';
+import type { Stop } from '../base/resources';
+import { safeErrorFields } from '../base/safe-error';
 import type { LiveConfiguration } from './live-configuration';
 import type { ConfigurationProblem } from './yaml-file';
 
@@ -61,7 +61,7 @@ export function reportConfiguration({ live, source, database, log }: ReportOptio
   };
   const whenFailed = onFirstFailure((error) =>
     log.warn(
-      { error: describeFault(error) },
+      { error: safeErrorFields(error) },
       'the revision of this node cannot be written to Postgres for the other nodes',
     ),
   );

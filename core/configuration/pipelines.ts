@@ -1,6 +1,6 @@
+import { type Check, compileCheck, type NameUse, type Schema } from '../base/settings';
 import type { CallField, Declared } from '../calls/call';
-import { type Check, compileCheck, type NameUse, type Schema } from '../settings';
-import { hint, type LocatedProblem, unknownNames, type WrittenNames, withHint } from './problems';
+import { type DeclaredNames, hint, type LocatedProblem, unknownNames, withHint } from './problems';
 import type { GatewaySettings } from './schema';
 
 /** The parts of a policy that a configuration needs: all but its handling of calls. */
@@ -61,7 +61,7 @@ export function isAnyHost({ host }: Pick<EndpointSettings, 'host'>): boolean {
  */
 export function readPipelines<P extends PolicyShape>(
   gateway: GatewaySettings,
-  written: WrittenNames,
+  written: DeclaredNames,
   policies: readonly P[],
   problems: LocatedProblem[],
 ): PipelineSettings<P>[] {
@@ -84,7 +84,7 @@ export function readPipelines<P extends PolicyShape>(
 }
 
 /** Reports endpoints that no pipeline uses. Reports none while a pipeline names an unknown endpoint, because it probably means one of these. */
-function unservedEndpoints({ endpoints, usedEndpoints }: WrittenNames): LocatedProblem[] {
+function unservedEndpoints({ endpoints, usedEndpoints }: DeclaredNames): LocatedProblem[] {
   if (usedEndpoints.some((each) => !endpoints.includes(String(each)))) return [];
   return endpoints
     .filter((name) => !usedEndpoints.includes(name))
@@ -100,7 +100,7 @@ function unservedEndpoints({ endpoints, usedEndpoints }: WrittenNames): LocatedP
  */
 function endpointReader(
   { apiEndpoints }: GatewaySettings,
-  { endpoints: known }: WrittenNames,
+  { endpoints: known }: DeclaredNames,
   problems: LocatedProblem[],
 ): (pipeline: string, names: readonly string[]) => EndpointSettings[] {
   const takenBy = new Map<string, string>();
@@ -159,7 +159,7 @@ function readSteps<P extends PolicyShape>(
   settings: GatewaySettings['pipelines'][string],
   declared: readonly string[],
   byName: ReadonlyMap<string, P>,
-  written: WrittenNames,
+  written: DeclaredNames,
   problems: LocatedProblem[],
 ): PipelineSettings<P>['steps'] {
   const there = new Set<string>();

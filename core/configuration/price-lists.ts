@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { parse } from 'yaml';
-import { memberOf } from '../json-values';
-import { mapValues } from '../map-values';
+import { mapValues } from '../base/collections';
+import { memberOf } from '../base/json-values';
 import { hint, type LocatedProblem } from './problems';
 import type { ModelSettings } from './schema';
 

@@ -1,8 +1,8 @@
+import { parseUsd } from '../base/money';
 import { type CustomerPriceList, parseFactor } from '../catalog/customer-prices';
 import { normaliseModelName } from '../catalog/model-names';
 import { cardsWith, type Price, type RateCard, type Rates, type Variant, variantKey } from '../catalog/price';
 import { byMeter, INPUT_METERS, OUTPUT_METERS, TOKEN_METERS, type TokenMeter } from '../catalog/usage';
-import { parseUsd } from '../money';
 import type { LocatedProblem } from './problems';
 import type { GatewaySettings, ModelSettings } from './schema';
 

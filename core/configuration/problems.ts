@@ -1,7 +1,7 @@
+import { asArray, asObject, type JsonObject } from '../base/json-values';
+import type { NamedKind, NameUse, Problem } from '../base/settings';
 import { nearestNames, normaliseModelName } from '../catalog/model-names';
 import { pathText } from '../http/http';
-import { asArray, asObject, type JsonObject } from '../json-values';
-import type { NamedKind, NameUse, Problem } from '../settings';
 import type { ConfigurationProblem, YamlFile } from './yaml-file';
 
 /** A problem at a place of the parsed file. */
@@ -30,7 +30,7 @@ export function hint(unknown: string | undefined, known: readonly string[]): str
  * The names in a file, including those of parts with mistakes. A name must not be reported as unknown because the part that it
  * names has a mistake.
  */
-export interface WrittenNames {
+export interface DeclaredNames {
   /** The keys at the top level. */
   readonly keys: readonly string[];
   readonly endpoints: readonly string[];
@@ -41,7 +41,7 @@ export interface WrittenNames {
   readonly models: readonly string[];
 }
 
-export function namesWritten(value: unknown): WrittenNames {
+export function declaredNames(value: unknown): DeclaredNames {
   const file = membersOf(value);
   const models = Object.values(membersOf(file['serviceEndpoints'])).map((each) => membersOf(membersOf(each)['models']));
   return {
@@ -56,7 +56,7 @@ export function namesWritten(value: unknown): WrittenNames {
 }
 
 /** Reports the names that the file does not have. `*` stands for all. */
-export function unknownNames(uses: readonly NameUse[], written: WrittenNames): LocatedProblem[] {
+export function unknownNames(uses: readonly NameUse[], written: DeclaredNames): LocatedProblem[] {
   return uses
     .filter(({ kind, name }) => name !== '*' && !isKnown(kind, name, written))
     .map(({ kind, name, path }) => ({
@@ -65,7 +65,7 @@ export function unknownNames(uses: readonly NameUse[], written: WrittenNames): L
     }));
 }
 
-function isKnown(kind: NamedKind, name: string, { upstreams, models }: WrittenNames): boolean {
+function isKnown(kind: NamedKind, name: string, { upstreams, models }: DeclaredNames): boolean {
   if (kind === 'upstream') return upstreams.includes(name);
   return models.some((each) => normaliseModelName(each) === normaliseModelName(name));
 }

@@ -1,16 +1,16 @@
 import { join } from 'node:path';
 import type { Knex } from 'knex';
 import type { Logger } from 'pino';
-import type { Stop } from '../resources';
+import type { Stop } from '../base/resources';
+import { safeErrorFields } from '../base/safe-error';
 import { writeAudit } from '../storage/audit';
-import { describeFault } from '../thrown';
 import type { LiveConfiguration, ReloadActor, Replacement } from './live-configuration';
 import type { ConfigurationSource } from './source';
 import { watchFile } from './watch-file';
 
 interface ReloadTriggers {
   readonly live: LiveConfiguration;
-  readonly source: ConfigurationSource['is'];
+  readonly source: ConfigurationSource['kind'];
   readonly configFolder: string;
   /** Whether changed files reload by themselves; otherwise only a signal or an operator causes a reload. */
   readonly isWatching: boolean;
@@ -22,7 +22,7 @@ export function reloadOnChange({ live, source, configFolder, isWatching, log }: 
   const reload = (actor: ReloadActor) => {
     live
       .reload(actor)
-      .catch((error: unknown) => log.error({ error: describeFault(error) }, 'the configuration could not be read'));
+      .catch((error: unknown) => log.error({ error: safeErrorFields(error) }, 'the configuration could not be read'));
   };
   const onSignal = () => reload('signal');
   process.on('SIGHUP', onSignal);
@@ -59,7 +59,7 @@ export function recordReloads(database: Knex, log: Logger): (replacement: Replac
     );
     if (actor === 'admin') return written;
     await written.catch((error: unknown) =>
-      log.error({ error: describeFault(error) }, 'a reload could not be written to the audit log'),
+      log.error({ error: safeErrorFields(error) }, 'a reload could not be written to the audit log'),
     );
   };
 }

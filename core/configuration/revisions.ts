@@ -1,9 +1,9 @@
 import type { Knex } from 'knex';
 import type { Logger } from 'pino';
-import { type Loop, onFirstFailure, startLoop } from '../loop';
+import { type Loop, onFirstFailure, startLoop } from '../base/loop';
+import { safeErrorFields } from '../base/safe-error';
 import { writeAudit } from '../storage/audit';
 import { decodeCursor, type Page, type PageRequest, toPage } from '../storage/page';
-import { describeFault } from '../thrown';
 import type { LiveConfiguration } from './live-configuration';
 
 /** A configuration that was applied; the newest is in force. Its text has its variables unreplaced. */
@@ -26,7 +26,7 @@ interface NewRevision extends Pick<AppliedRevision, 'revision' | 'text' | 'actor
   readonly onlyAfter: readonly number[] | undefined;
 }
 
-export type Applied =
+type Applied =
   | { readonly outcome: 'applied' | 'unchanged'; readonly number: number }
   | { readonly outcome: 'overtaken'; readonly by: Omit<AppliedRevision, 'text'> | undefined };
 
@@ -127,7 +127,7 @@ export function followRevisions({ live, database, log }: FollowOptions): Loop {
   };
   const whenFailed = onFirstFailure((error) =>
     log.warn(
-      { error: describeFault(error) },
+      { error: safeErrorFields(error) },
       'the revisions of the configuration cannot be read from Postgres; the active one stays',
     ),
   );

@@ -1,8 +1,8 @@
 import { execFile } from 'node:child_process';
 import type { Logger } from 'pino';
+import { withTimeout } from '../base/with-timeout';
 import type { Catalog } from '../catalog/catalog';
 import type { Credential } from '../catalog/upstream';
-import { inTime } from '../in-time';
 import { withoutOwnSecrets } from './nameable';
 
 /** The result of a command or of a cloud's service. */
@@ -21,11 +21,11 @@ export interface Fetching {
 
 /** The time until the next attempt after a failure, shorter than after a success. */
 const AGAIN_AFTER_FAILURE_MS = 15_000;
-const AT_LEAST_MS = 1_000;
+const MIN_REFRESH_MS = 1_000;
 /** The part of its life after which a credential is fetched again. */
 const SHARE_OF_LIFE = 0.8;
 
-interface Kept {
+interface CredentialState {
   last: Fetched | undefined;
   missing: string | undefined;
   /** When it must be fetched again, in milliseconds since 1970. */
@@ -34,13 +34,13 @@ interface Kept {
   underWay: Promise<void> | undefined;
 }
 
-const KEPT = new Map<string, Kept>();
+const CREDENTIAL_STATES = new Map<string, CredentialState>();
 
 /** A credential that the gateway fetches repeatedly while its configuration is in force. After a failure the last value stays in use. */
 export class RotatingCredential implements Credential {
   #timer: NodeJS.Timeout | undefined;
   #isStopped = false;
-  readonly #kept: Kept;
+  readonly #kept: CredentialState;
 
   constructor(
     readonly name: string,
@@ -48,14 +48,14 @@ export class RotatingCredential implements Credential {
     private readonly fetching: Fetching,
     private readonly refreshEveryMs: number,
   ) {
-    const unknown: Kept = {
+    const unknown: CredentialState = {
       last: undefined,
       missing: 'the credential has not been fetched yet',
       dueAtMs: 0,
       underWay: undefined,
     };
-    this.#kept = KEPT.get(fetching.key) ?? unknown;
-    KEPT.set(fetching.key, this.#kept);
+    this.#kept = CREDENTIAL_STATES.get(fetching.key) ?? unknown;
+    CREDENTIAL_STATES.set(fetching.key, this.#kept);
   }
 
   get value(): string | undefined {
@@ -94,12 +94,12 @@ export class RotatingCredential implements Credential {
   async #fetch(upstream: string, log: Logger): Promise<number> {
     const { name, refreshEveryMs } = this;
     try {
-      const last = await inTime(this.fetching.fetch(), FETCHED_WITHIN_MS, tooLate);
+      const last = await withTimeout(this.fetching.fetch(), FETCHED_WITHIN_MS, tooLate);
       Object.assign(this.#kept, { last, missing: undefined });
       const lifeMs = (last.expiresAtMs ?? Number.POSITIVE_INFINITY) - Date.now();
-      return Math.max(AT_LEAST_MS, Math.min(refreshEveryMs, lifeMs * SHARE_OF_LIFE));
+      return Math.max(MIN_REFRESH_MS, Math.min(refreshEveryMs, lifeMs * SHARE_OF_LIFE));
     } catch (error) {
-      const reason = (error instanceof Error ? error.message : String(error)).slice(0, LONGEST_REASON);
+      const reason = (error instanceof Error ? error.message : String(error)).slice(0, MAX_REASON_LENGTH);
       this.#kept.missing = `the credential could not be fetched: ${reason}`;
       const lastIsUsed = this.value !== undefined;
       log.error(
@@ -118,7 +118,7 @@ function tooLate(): Error {
   return new Error(`no credential arrived within ${FETCHED_WITHIN_MS / 1_000} s`);
 }
 
-const LONGEST_REASON = 300;
+const MAX_REASON_LENGTH = 300;
 
 /** Fetches the rotating credentials of the configuration in force. */
 export class CredentialRotation {
@@ -148,7 +148,7 @@ export class CredentialRotation {
 }
 
 const COMMAND_WITHIN_MS = 10_000;
-const LONGEST_OUTPUT = 64 * 1024;
+const MAX_OUTPUT_LENGTH = 64 * 1024;
 
 /** Runs a program without a shell, in the folder of the configuration and without the gateway's own secrets. */
 export function fetchingCommand(command: readonly string[], cwd: string, env: NodeJS.ProcessEnv): Fetching {
@@ -158,7 +158,7 @@ export function fetchingCommand(command: readonly string[], cwd: string, env: No
     env: withoutOwnSecrets(env),
     timeout: COMMAND_WITHIN_MS,
     killSignal: 'SIGKILL',
-    maxBuffer: LONGEST_OUTPUT,
+    maxBuffer: MAX_OUTPUT_LENGTH,
     windowsHide: true,
   } as const;
   const fetch = () =>
@@ -166,7 +166,7 @@ export function fetchingCommand(command: readonly string[], cwd: string, env: No
       execFile(program, args, options, (error, stdout) => {
         if (error !== null) return reject(new Error(reasonOf(error)));
         try {
-          resolve(readOutput(stdout));
+          resolve(parseCredentialOutput(stdout));
         } catch (problem) {
           reject(problem);
         }
@@ -177,7 +177,7 @@ export function fetchingCommand(command: readonly string[], cwd: string, env: No
 
 /** Returns why a program failed. Omits its arguments and output, because both may hold secrets. */
 function reasonOf({ code, signal, killed }: { code?: unknown; signal?: unknown; killed?: boolean }): string {
-  if (code === 'ERR_CHILD_PROCESS_STDIO_MAXBUFFER') return `the command printed more than ${LONGEST_OUTPUT} bytes`;
+  if (code === 'ERR_CHILD_PROCESS_STDIO_MAXBUFFER') return `the command printed more than ${MAX_OUTPUT_LENGTH} bytes`;
   if (killed === true) return `the command did not exit within ${COMMAND_WITHIN_MS / 1_000} s`;
   if (typeof code === 'number') return `it ended with ${code}`;
   return `the command could not be run (${String(code ?? signal ?? 'unknown')})`;
@@ -187,7 +187,7 @@ function reasonOf({ code, signal, killed }: { code?: unknown; signal?: unknown; 
  * Reads a program's output: a credential alone; JSON with `credential` and `expiresAt`; or JSON for AWS' `credential_process`, of
  * which the whole text becomes the credential.
  */
-export function readOutput(output: string): Fetched {
+export function parseCredentialOutput(output: string): Fetched {
   const text = output.trim();
   if (text === '') throw new Error('the command printed nothing');
   const json = text.startsWith('{') ? parseObject(text) : undefined;
@@ -208,7 +208,7 @@ function parseObject(text: string): Readonly<Record<string, unknown>> {
 }
 
 /** A cloud whose identity the gateway can use as a credential. */
-export type Cloud = 'aws' | 'google';
+type Cloud = 'aws' | 'google';
 
 const FETCH: Readonly<Record<Cloud, () => Promise<Fetched>>> = { aws: fetchFromAws, google: fetchFromGoogle };
 

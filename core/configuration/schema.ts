@@ -1,10 +1,10 @@
+import { duration, flag, group, integer, list, map, number, text, word } from '../base/setting-schemas';
+import type { Settings } from '../base/settings';
 import { DETAILS, NORMALIZING, TRANSLATE, UNPRICED_TOOLS } from '../catalog/catalog';
 import { PROTOCOL_NAMES } from '../catalog/protocols';
 import { REASONING_SETTINGS } from '../catalog/upstream';
 import { byMeter } from '../catalog/usage';
 import { LEASE_SECONDS } from '../ledger/lease-times';
-import { duration, flag, group, integer, list, mapOf, number, text, word } from '../setting-schemas';
-import type { Settings } from '../settings';
 
 /** The schema of rates in decimal USD per million tokens. Numbers are exact up to 8 decimals. */
 const PRICE_PARTS = byMeter(({ description }) => ({ description, type: ['number', 'string'] }) as const);
@@ -20,7 +20,7 @@ const ABOVE = group(
 
 /** Returns the schema of prices of tiers, speeds or regions, by the name that answers use. */
 function variants(what: string) {
-  return mapOf(
+  return map(
     `Prices of answers that come with another ${what} than the plain price is for: a factor, or prices of their own.`,
     {
       type: 'object',
@@ -47,7 +47,7 @@ const PRICE = group(
   {
     ...PRICE_PARTS,
     above: ABOVE,
-    pieces: mapOf('USD for each piece, such as `webSearch: 0.01`.', {
+    pieces: map('USD for each piece, such as `webSearch: 0.01`.', {
       description: 'Decimal USD for each.',
       type: ['number', 'string'],
     }),
@@ -121,7 +121,7 @@ const MODEL = {
       'Tokens that the vendor adds to a call with tools, and for each tool that it defines itself.',
       { minimum: 0, default: 1_000 },
     ),
-    toolUses: mapOf(
+    toolUses: map(
       'How often a call may use a tool that runs at the vendor where it has no `max_uses`, such as `webSearch: 3`; default 1. It is held, and written into the forwarded body.',
       integer('Uses of one call.', { minimum: 0, maximum: 1_000 }),
     ),
@@ -294,12 +294,12 @@ const SERVICE_ENDPOINT = {
       { type: 'string', minLength: 1 },
       { uniqueItems: true, default: [] },
     ),
-    models: mapOf("What it serves, by the upstream's own names.", MODEL, { minProperties: 1 }),
+    models: map("What it serves, by the upstream's own names.", MODEL, { minProperties: 1 }),
   },
 } as const;
 
 /** The prices that customers pay, if they differ from what the upstream charges. */
-const CUSTOMER_PRICES = mapOf(
+const CUSTOMER_PRICES = map(
   'Prices of your own, by a name that accounts and keys have as their `markup`.',
   {
     type: 'object',
@@ -310,7 +310,7 @@ const CUSTOMER_PRICES = mapOf(
         type: ['number', 'string'],
         default: 1,
       },
-      models: mapOf(
+      models: map(
         'By the name or an alias of the model.',
         {
           type: 'object',
@@ -351,7 +351,7 @@ const CERTIFICATE = {
   },
 } as const;
 
-const TLS = mapOf(
+const TLS = map(
   'Certificates by the host that clients ask for: a name, or `*.` and a domain; `default` for all others. They are read again when a file changes.',
   CERTIFICATE,
   {
@@ -395,12 +395,12 @@ export const GATEWAY_SCHEMA = {
       },
       { required: ['port'] },
     ),
-    apiEndpoints: mapOf('The addresses at which calls arrive, by name.', API_ENDPOINT, { minProperties: 1 }),
-    serviceEndpoints: mapOf('The upstreams, by the names that headers and usage records show.', SERVICE_ENDPOINT, {
+    apiEndpoints: map('The addresses at which calls arrive, by name.', API_ENDPOINT, { minProperties: 1 }),
+    serviceEndpoints: map('The upstreams, by the names that headers and usage records show.', SERVICE_ENDPOINT, {
       propertyNames: { pattern: '^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$' },
     }),
     policies: list('The policies that pipelines may use.', { type: 'string' }, { minItems: 1, uniqueItems: true }),
-    pipelines: mapOf(
+    pipelines: map(
       'The pipelines, by name: what happens to a call.',
       {
         type: 'object',
@@ -632,7 +632,7 @@ export const SYSTEM_SCHEMA = {
       'Reloads gateway.config.yml when it changes; a file with errors is rejected, and the log says why.',
       { default: true },
     ),
-    plugins: mapOf(
+    plugins: map(
       'The plugins to load, each with its settings.',
       {
         type: 'object',

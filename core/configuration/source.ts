@@ -5,7 +5,7 @@ import { ConfigurationError } from './yaml-file';
 
 /** The source of the configuration: `config.source` of system.config.yml. */
 export interface ConfigurationSource<C extends Configuration = Configuration> {
-  readonly is: 'file' | 'database';
+  readonly kind: 'file' | 'database';
   /** Reads the configuration that should be in force now. @throws ConfigurationError */
   readonly read: () => Promise<C>;
   /** Reads a text as if it were this process's gateway.config.yml. @throws ConfigurationError */
@@ -16,7 +16,7 @@ export interface ConfigurationSource<C extends Configuration = Configuration> {
 export type ReadHere<C extends Configuration = Configuration> = (text?: string) => C;
 
 export function fileSource<C extends Configuration>(read: ReadHere<C>): ConfigurationSource<C> {
-  return { is: 'file', read: async () => read(), check: read };
+  return { kind: 'file', read: async () => read(), check: read };
 }
 
 /**
@@ -25,7 +25,7 @@ export function fileSource<C extends Configuration>(read: ReadHere<C>): Configur
  */
 export function databaseSource<C extends Configuration>(read: ReadHere<C>, database: Knex): ConfigurationSource<C> {
   return {
-    is: 'database',
+    kind: 'database',
     read: async () => {
       const newest = (await newestRevision(database)) ?? (await applyFile(read, database));
       try {

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
+import { compileCheck } from '../base/settings';
 import { isWithin, readAddressRange } from '../http/address-ranges';
 import { isPrivate, type Proxies } from '../http/proxies';
-import { compileCheck } from '../settings';
 import { type LocatedProblem, locate, withHint } from './problems';
 import { SYSTEM_SCHEMA, type SystemSettings } from './schema';
 import { ConfigurationError, readYamlFile, type YamlFile } from './yaml-file';

@@ -1,3 +1,5 @@
+import { formatUsd, MAX_AMOUNT_E8, parseUsd } from '../base/money';
+import { type Check, compileCheck, type Problem, parseDuration } from '../base/settings';
 import { adapterNames, findAdapter } from '../catalog/adapters';
 import {
   buildCatalog,
@@ -9,10 +11,8 @@ import {
   type Upstream,
 } from '../catalog/catalog';
 import type { CustomerPriceList } from '../catalog/customer-prices';
-import { mostCost } from '../catalog/price';
+import { maxModelCost } from '../catalog/price';
 import type { UpstreamAdapter } from '../catalog/upstream';
-import { formatUsd, MAX_AMOUNT_E8, parseUsd } from '../money';
-import { type Check, compileCheck, type Problem, parseDuration } from '../settings';
 import { type CredentialReading, readCredentials, readSecret } from './credentials';
 import { readPrice } from './prices';
 import { hint, type LocatedProblem, withHint } from './problems';
@@ -149,7 +149,7 @@ function checkProtocols(path: readonly string[], upstream: Upstream, problems: L
 }
 
 /** The longest time for connecting and waiting for headers together; docs/contract.md, section 10. */
-const LONGEST_CONNECTION_MS = 120_000;
+const MAX_CONNECTION_MS = 120_000;
 
 function readTimeouts(
   path: readonly string[],
@@ -160,7 +160,7 @@ function readTimeouts(
   const connectMs = parseDuration(connect);
   const headersMs = parseDuration(headers);
   for (const [name, value] of Object.entries({ connect: connectMs, headers: headersMs })) {
-    if (value > LONGEST_CONNECTION_MS)
+    if (value > MAX_CONNECTION_MS)
       problems.push({ path: [...path, 'timeouts', name], message: 'expected at most 120s' });
   }
   return {
@@ -186,7 +186,7 @@ function readModel(
   if (estimatedMaxTokens > maxOutput)
     problems.push({ path: [...path, 'estimatedMaxTokens'], message: `expected at most maxOutput (${maxOutput})` });
   const price = readPrice(path, settings, problems);
-  const most = mostCost({ context, maxOutput }, price);
+  const most = maxModelCost({ context, maxOutput }, price);
   if (most > MAX_AMOUNT_E8) {
     const message = `one call could cost USD ${formatUsd(most)}, more than the ledger can count (USD ${formatUsd(MAX_AMOUNT_E8)})`;
     problems.push({ path: [...path, 'price'], message });

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { readFile, stat } from 'node:fs/promises';
-import { startLoop } from '../loop';
-import type { Stop } from '../resources';
+import { startLoop } from '../base/loop';
+import type { Stop } from '../base/resources';
 
 /** A file whose state seems unchanged is read at every tenth look, because some disks keep times of change in seconds only. */
 const READ_EVERY_LOOKS = 10;

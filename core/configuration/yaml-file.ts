@@ -15,14 +15,14 @@ import {
 
 import type { Nameable } from './nameable';
 
-export interface Place {
+interface SourceLocation {
   readonly file: string;
   readonly line?: number | undefined;
   readonly column?: number | undefined;
 }
 
 /** One problem of the configuration: its place and what to do. */
-export interface ConfigurationProblem extends Place {
+export interface ConfigurationProblem extends SourceLocation {
   readonly message: string;
 }
 
@@ -50,7 +50,7 @@ export interface YamlFile {
   /** The same value with its variables unreplaced, which may be shown and stored. */
   readonly written: unknown;
   /** Returns the place of the value at a path, or of its nearest parent if the path is absent. */
-  locate(path: readonly (string | number)[]): Place;
+  locate(path: readonly (string | number)[]): SourceLocation;
   /** The names of all variables. */
   readonly variables: ReadonlySet<string>;
   /** The variables without a value and their paths: those that are not set, or may not be named. Their values are null. */
@@ -63,7 +63,7 @@ interface UnsetVariable {
 }
 
 /** The most errors of syntax that are reported: those behind the first usually follow from it. */
-const SYNTAX_ERRORS_AT_MOST = 3;
+const MAX_SYNTAX_ERRORS = 3;
 
 /** Reads a YAML file and requires that every variable is set. @throws ConfigurationError as `parseYamlFile`, and for unset variables */
 export function readYamlFile(path: string, env: NodeJS.ProcessEnv): YamlFile {
@@ -90,14 +90,14 @@ export function parseYamlFile(
   const lines = new LineCounter();
   const text = given ?? readText(path, file);
   const document = parseDocument(text, { lineCounter: lines, uniqueKeys: true, prettyErrors: false });
-  const placeAt = (offset: number): Place => ({
+  const placeAt = (offset: number): SourceLocation => ({
     file,
     line: lines.linePos(offset).line,
     column: lines.linePos(offset).col,
   });
   if (document.errors.length > 0) {
     // One unclosed bracket makes everything behind it wrong, token by token.
-    const first = document.errors.slice(0, SYNTAX_ERRORS_AT_MOST);
+    const first = document.errors.slice(0, MAX_SYNTAX_ERRORS);
     throw new ConfigurationError(first.map((error) => ({ ...placeAt(error.pos[0]), message: error.message })));
   }
   const variables = new Set<string>();
@@ -140,14 +140,14 @@ function whyMissing(name: string): string {
 }
 
 /** The most uses of one anchor, itself or within others. More uses would only fill the memory. */
-const ALIASES_AT_MOST = 10_000;
+const MAX_ALIASES = 10_000;
 
 function contentsOf(document: Document, file: string): unknown {
   try {
-    return document.toJS({ maxAliasCount: ALIASES_AT_MOST });
+    return document.toJS({ maxAliasCount: MAX_ALIASES });
   } catch (cause) {
     if (!(cause instanceof ReferenceError)) throw cause;
-    const message = `has aliases that stand for more than ${ALIASES_AT_MOST} values; write some of them out`;
+    const message = `has aliases that stand for more than ${MAX_ALIASES} values; write some of them out`;
     throw new ConfigurationError([{ file, line: undefined, column: undefined, message }]);
   }
 }

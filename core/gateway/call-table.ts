@@ -23,11 +23,11 @@ type AddressedRequest = Pick<IncomingMessage, 'url' | 'method'>;
 
 export type CallPlace =
   | ServedCall
-  | { readonly is: 'other-method'; readonly allow: readonly string[] }
-  | { readonly is: 'nothing' };
+  | { readonly kind: 'other-method'; readonly allow: readonly string[] }
+  | { readonly kind: 'nothing' };
 
 export interface ServedCall {
-  readonly is: 'call';
+  readonly kind: 'call';
   /** Opens the call that the pipeline's steps get. A caller that runs the steps without `serve` begins here. */
   open(request: IncomingMessage, response: ServerResponse): Call;
   readonly serve: Listener;
@@ -39,7 +39,7 @@ interface Mount {
   readonly place: ServedCall;
 }
 
-const NOTHING: CallPlace = { is: 'nothing' };
+const NOTHING: CallPlace = { kind: 'nothing' };
 
 export function compileCallTable(pipelines: readonly PipelineSettings<Policy>[], gateway: PipelineGateway): CallTable {
   const byPath = new Map<string, Mount[]>();
@@ -51,7 +51,7 @@ export function compileCallTable(pipelines: readonly PipelineSettings<Policy>[],
       return call;
     };
     const place: ServedCall = {
-      is: 'call',
+      kind: 'call',
       open,
       // Node hands the head over before the body that came with it. The steps run behind both, so that a small body is there.
       serve: (request, response) => process.nextTick(run, open(request, response), request, response),
@@ -79,11 +79,11 @@ function find(byPath: ReadonlyMap<string, readonly Mount[]>, request: AddressedR
     allow ??= new Set();
     for (const method of mount.methods) allow.add(method);
   }
-  return allow === undefined ? NOTHING : { is: 'other-method', allow: [...allow] };
+  return allow === undefined ? NOTHING : { kind: 'other-method', allow: [...allow] };
 }
 
 /** The longest name in DNS, with a dot at its end. */
-const LONGEST_HOST = 254;
+const MAX_HOST_LENGTH = 254;
 
 /** Returns the test for an endpoint's host; undefined if it takes any host. `*` stands for one label, as in Express Gateway. */
 export function hostTest({ host }: EndpointSettings): ((host: string) => boolean) | undefined {
@@ -92,7 +92,7 @@ export function hostTest({ host }: EndpointSettings): ((host: string) => boolean
   if (!wanted.includes('*')) return (asked) => asked === wanted;
   const pattern = new RegExp(`^${wanted.split('*').map(escapeRegExp).join('[^.]+')}$`);
   // The length is checked first, because a pattern with several `*` in one label may take more than linear time.
-  return (asked) => asked.length <= LONGEST_HOST && pattern.test(asked);
+  return (asked) => asked.length <= MAX_HOST_LENGTH && pattern.test(asked);
 }
 
 function escapeRegExp(text: string): string {

@@ -2,9 +2,9 @@ import type { Knex } from 'knex';
 import type { Logger } from 'pino';
 import type { ApiKeys } from '../accounts/identify';
 import type { AnswerStore } from '../calls/answer-store';
-import type { KeptObjects } from '../calls/kept-objects';
 import type { RefusedCalls } from '../calls/refused-calls';
 import type { SessionIds } from '../calls/session-ids';
+import type { VendorResources } from '../calls/vendor-resources';
 import type { Catalog } from '../catalog/catalog';
 import type { Configuration } from '../configuration/configuration';
 import type { UpstreamHealth } from '../health/health';
@@ -30,7 +30,7 @@ export interface Gateway extends Configured {
   readonly refusedCalls: RefusedCalls;
   /** Returns names of clients as usage records keep them, and as vendors get them. */
   readonly sessionIds: SessionIds;
-  readonly keptObjects: KeptObjects;
+  readonly keptObjects: VendorResources;
   /** The answers for clients that repeat a call with its Idempotency-Key; undefined if the operator has not enabled the store. */
   readonly answers?: AnswerStore | undefined;
   readonly log: Logger;

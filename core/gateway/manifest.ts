@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { BroughtAdapter } from '../catalog/upstream';
-import type { Schema } from '../settings';
+import type { Schema } from '../base/settings';
+import type { AdapterExport } from '../catalog/upstream';
 import type { Plugin } from './plugin';
 import type { Policy } from './policy';
 
@@ -21,7 +21,7 @@ export interface ExpressGatewayPolicy {
 export interface Brought {
   readonly plugins: readonly Plugin[];
   readonly policies: readonly Policy[];
-  readonly adapters: readonly BroughtAdapter[];
+  readonly adapters: readonly AdapterExport[];
 }
 
 /** The export of the file that system.config.yml names. */

@@ -1,18 +1,18 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { toGatewayError } from '../api/thrown';
+import { toGatewayError } from '../api/to-gateway-error';
+import { fail, type GatewayError } from '../base/errors';
+import { detectLeaks } from '../base/resource-leaks';
+import { safeErrorFields } from '../base/safe-error';
+import { enter, ownerNumber, within } from '../base/watchdog';
+import { withTimeout } from '../base/with-timeout';
 import type { Call, CallFields, Declared } from '../calls/call';
 import type { OpenCalls } from '../calls/open-calls';
 import { ROUTING_HEADER, routingHeader } from '../calls/routing-header';
 import type { Configuration } from '../configuration/configuration';
 import { checkAction, type PipelineSettings, type StepSettings } from '../configuration/pipelines';
-import { fail, type GatewayError } from '../errors';
 import { CLIENT_LEFT_STATUS, ClientLeft } from '../http/client-left';
 import { sendError } from '../http/http';
-import { inTime } from '../in-time';
-import { leavesNothing } from '../left-open';
 import type { JoiningCall } from '../rollouts/live-rollouts';
-import { describeFault } from '../thrown';
-import { enter, ownerNumber, within } from '../watchdog';
 import type { Gateway } from './gateway';
 import type { AnyStep, Policy } from './policy';
 
@@ -33,7 +33,7 @@ function stepInTime<T>(
   if (boundsItself === true) return step;
   const late = () =>
     new StepTimeout(`the policy "${name}" has not finished its step within ${timeoutMs} ms (stepTimeout)`);
-  return inTime(step, timeoutMs, late);
+  return withTimeout(step, timeoutMs, late);
 }
 
 /** The parts of the gateway that a pipeline needs: those that its policies use, and those that run the steps. */
@@ -60,7 +60,7 @@ export function prepareStep(
 ): PreparedStep {
   const name = `policy ${policy.name}`;
   const owner = ownerNumber(name);
-  const prepare = (own: unknown) => within(owner, () => leavesNothing(name, () => policy.prepare(own, gateway)));
+  const prepare = (own: unknown) => within(owner, () => detectLeaks(name, () => policy.prepare(own, gateway)));
   const step = prepare(settings);
   for (const rollout of gateway.configuration.rollouts) {
     const { change } = rollout;
@@ -84,7 +84,7 @@ export function prepareStep(
 export function compilePipeline(
   pipeline: PipelineSettings<Policy>,
   gateway: PipelineGateway,
-): (call: Call, request: IncomingMessage, response: ServerResponse, done?: (goesOn: boolean) => void) => void {
+): (call: Call, request: IncomingMessage, response: ServerResponse, done?: (continues: boolean) => void) => void {
   const steps = pipeline.steps.map((step) => prepareStep(step, pipeline.name, gateway));
   return (call, request, response, done = ignore) => new Run(steps, call, request, response, gateway, done).from(0);
 }
@@ -115,7 +115,7 @@ class Run {
     private readonly request: IncomingMessage,
     private readonly response: ServerResponse,
     private readonly gateway: PipelineGateway,
-    private readonly done: (goesOn: boolean) => void,
+    private readonly done: (continues: boolean) => void,
   ) {
     call.beginStep();
   }
@@ -170,9 +170,9 @@ class Run {
     });
   }
 
-  #end(goesOn: boolean): void {
-    this.call.endStep(goesOn);
-    this.done(goesOn);
+  #end(continues: boolean): void {
+    this.call.endStep(continues);
+    this.done(continues);
   }
 }
 
@@ -213,7 +213,7 @@ async function refuse(
   let error = toGatewayError(call.cutOffBy ?? thrown);
   recordFacts(call, error);
   if (error.code === 'INTERNAL_ERROR') {
-    const fault = describeFault(error.options.cause ?? error);
+    const fault = safeErrorFields(error.options.cause ?? error);
     gateway.log.error({ requestId: call.id, policy: policyName, error: fault }, 'a policy failed');
   }
   try {

@@ -1,12 +1,12 @@
 import type { OwnHosts, Route } from '../api/route';
+import type { ExtensionContract } from '../base/extension-contract';
+import type { Stop } from '../base/resources';
+import type { Schema, Settings } from '../base/settings';
 import type { Section } from '../configuration/configuration';
-import type { Contract } from '../contracts';
-import type { Stop } from '../resources';
-import type { Schema, Settings } from '../settings';
 import type { PluginGateway } from './plugin-gateway';
 
 /** The check of each plugin when its package is loaded. */
-export const PLUGIN_CONTRACT: Contract = {
+export const PLUGIN_CONTRACT: ExtensionContract = {
   kind: 'plugin',
   version: 'plugin/1',
   functions: [],

@@ -1,9 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { ExtensionContract } from '../base/extension-contract';
+import type { MaybeLater } from '../base/maybe-later';
+import type { Schema, Settings } from '../base/settings';
 import type { Call, CallField, CallFields, Declared } from '../calls/call';
 import type { PolicyShape } from '../configuration/pipelines';
-import type { Contract } from '../contracts';
-import type { MaybeLater } from '../later';
-import type { Schema, Settings } from '../settings';
 import type { Gateway } from './gateway';
 
 /** The call as a step sees it, with the fields that it declares in `needs`. It does not see fields that later policies add. */
@@ -20,7 +20,7 @@ export type Step<N extends CallField, P extends CallField> = (
 ) => MaybeLater<[P] extends [never] ? void : Pick<CallFields, P> | undefined>;
 
 /** The check of each policy when its package is loaded. */
-export const POLICY_CONTRACT: Contract = {
+export const POLICY_CONTRACT: ExtensionContract = {
   kind: 'policy',
   version: 'policy/1',
   functions: ['prepare'],

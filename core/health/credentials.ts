@@ -8,11 +8,11 @@ export const RATE_LIMITED = 429;
 
 /** How long a rate-limited credential rests if the vendor does not name a time. */
 const RATE_LIMITED_MS = 10_000;
-const REST_AT_LEAST_MS = 1_000;
-const REST_AT_MOST_MS = 3_600_000;
-/** How long a refused credential rests. Each further refusal in a row doubles it, up to `REFUSED_AT_MOST_MS`. */
+const MIN_REST_MS = 1_000;
+const MAX_REST_MS = 3_600_000;
+/** How long a refused credential rests. Each further refusal in a row doubles it, up to `MAX_REFUSED_MS`. */
 const REFUSED_MS = 60_000;
-const REFUSED_AT_MOST_MS = 900_000;
+const MAX_REFUSED_MS = 900_000;
 
 export function isAboutCredential(status: number | undefined): boolean {
   return status === RATE_LIMITED || REFUSED.has(status);
@@ -41,8 +41,8 @@ export class CredentialGauge {
     this.#inARow = status === RATE_LIMITED ? 0 : this.#inARow + 1;
     const forMs =
       status === RATE_LIMITED
-        ? Math.min(Math.max(retryAfterMs ?? RATE_LIMITED_MS, REST_AT_LEAST_MS), REST_AT_MOST_MS)
-        : Math.min(REFUSED_MS * 2 ** (this.#inARow - 1), REFUSED_AT_MOST_MS);
+        ? Math.min(Math.max(retryAfterMs ?? RATE_LIMITED_MS, MIN_REST_MS), MAX_REST_MS)
+        : Math.min(REFUSED_MS * 2 ** (this.#inARow - 1), MAX_REFUSED_MS);
     this.rest(status, forMs, nowMs);
     this.#value = value;
     return wasResting ? undefined : forMs;
@@ -52,7 +52,7 @@ export class CredentialGauge {
   rest(status: number, forMs: number, nowMs: number): void {
     this.refusedWith = status;
     this.#refusedAtMs = nowMs;
-    this.restsUntilMs = Math.max(this.restsUntilMs, nowMs + Math.min(forMs, REST_AT_MOST_MS));
+    this.restsUntilMs = Math.max(this.restsUntilMs, nowMs + Math.min(forMs, MAX_REST_MS));
     this.#value = undefined;
   }
 

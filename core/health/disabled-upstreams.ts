@@ -1,6 +1,6 @@
 import type { Knex } from 'knex';
-import { startLoop } from '../loop';
-import type { Stop } from '../resources';
+import { startLoop } from '../base/loop';
+import type { Stop } from '../base/resources';
 import { writeAudit } from '../storage/audit';
 import type { UpstreamHealth } from './health';
 
@@ -19,7 +19,7 @@ interface Row {
   readonly reason: string | null;
 }
 
-interface Parts {
+interface DisableContext {
   readonly database: Knex;
   readonly health: UpstreamHealth;
 }
@@ -29,7 +29,7 @@ interface Parts {
  * audit log keeps the first reason.
  */
 export async function disableUpstream(
-  { database, health }: Parts,
+  { database, health }: DisableContext,
   name: string,
   { actor, reason }: Pick<DisabledUpstream, 'actor' | 'reason'>,
 ): Promise<void> {
@@ -44,7 +44,7 @@ export async function disableUpstream(
 }
 
 /** Enables an upstream again, and ends its ejection if it is ejected. */
-export async function enableUpstream({ database, health }: Parts, name: string, actor: string): Promise<void> {
+export async function enableUpstream({ database, health }: DisableContext, name: string, actor: string): Promise<void> {
   await database.transaction(async (transaction) => {
     const deleted = await transaction('taken_out_upstreams').where({ name }).delete();
     const before = { takenOut: deleted > 0, ejected: health.upstream(name).ejection.outUntilMs !== undefined };
@@ -69,7 +69,7 @@ const READ_EVERY_MS = 3_000;
 const READ_AT_REST_EVERY_MS = 60_000;
 
 /** Applies what Postgres says about disabled upstreams, now and every READ_EVERY_MS. Returns a function that stops this. */
-export async function followDisabledUpstreams({ database, health }: Parts): Promise<Stop> {
+export async function followDisabledUpstreams({ database, health }: DisableContext): Promise<Stop> {
   const read = async () => {
     const { operatorChanges } = health;
     const disabled = await listDisabledUpstreams(database);

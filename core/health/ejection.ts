@@ -1,5 +1,5 @@
-import { newId } from '../ids';
-import { parseDuration } from '../settings';
+import { newId } from '../base/ids';
+import { parseDuration } from '../base/settings';
 
 /** When an upstream is ejected, and for how long; docs/contract.md, section 5. */
 export interface EjectionRules {
@@ -9,7 +9,7 @@ export interface EjectionRules {
   readonly sampled: number;
   readonly sampledWithinMs: number;
   readonly outMs: number;
-  readonly outAtMostMs: number;
+  readonly maxOutMs: number;
 }
 
 export const EJECTION_RULES: EjectionRules = {
@@ -18,7 +18,7 @@ export const EJECTION_RULES: EjectionRules = {
   sampled: 20,
   sampledWithinMs: 30_000,
   outMs: 30_000,
-  outAtMostMs: 300_000,
+  maxOutMs: 300_000,
 };
 
 /** The section `ejection` of system.config.yml. Durations are strings such as `30s`. */
@@ -34,7 +34,7 @@ export function ejectionRules({ consecutiveFailures, outFor, outAtMost }: Ejecti
     ...EJECTION_RULES,
     consecutiveFailures,
     outMs: parseDuration(outFor),
-    outAtMostMs: parseDuration(outAtMost),
+    maxOutMs: parseDuration(outAtMost),
   };
 }
 
@@ -45,7 +45,7 @@ export function ejectionRules({ consecutiveFailures, outFor, outAtMost }: Ejecti
 export type EjectionState = 'in' | 'out' | 'due' | 'probing';
 
 /** How long other calls wait for the outcome of a probe. It never arrives if the probing node has stopped. */
-const PROBE_AT_MOST_MS = 30_000;
+const MAX_PROBE_MS = 30_000;
 
 /** Ejections longer ago than this do not make the next one longer. */
 const REMEMBERED_MS = 300_000;
@@ -157,7 +157,7 @@ export class Ejection {
 
   /** Records that a call probes the upstream from now on. Only one call probes at a time. */
   probe(nowMs: number): void {
-    this.#probeUntilMs = nowMs + PROBE_AT_MOST_MS;
+    this.#probeUntilMs = nowMs + MAX_PROBE_MS;
   }
 
   /** Lets another call probe, because the probing call ended before its attempt: its client disconnected, or it was refused. */
@@ -201,7 +201,7 @@ export class Ejection {
   #eject(nowMs: number): number {
     const failingFor = Math.floor((nowMs - this.#failingSinceMs) / (2 * this.rules.outMs));
     const times = Math.max(1, this.#ejections.length, failingFor);
-    const outMs = Math.min(times * this.rules.outMs, this.rules.outAtMostMs);
+    const outMs = Math.min(times * this.rules.outMs, this.rules.maxOutMs);
     this.putOut(outMs, nowMs);
     return outMs;
   }

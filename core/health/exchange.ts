@@ -1,8 +1,8 @@
 import type { Logger } from 'pino';
-import { newId } from '../ids';
-import { asObject } from '../json-values';
-import { parseJson } from '../parse-json';
-import type { Stop } from '../resources';
+import { newId } from '../base/ids';
+import { asObject } from '../base/json-values';
+import { parseJson } from '../base/parse-json';
+import type { Stop } from '../base/resources';
 import { duplicateRedis, type RedisClient } from '../storage/redis';
 import type { HealthEvent, UpstreamHealth } from './health';
 import type { Observed } from './tally';
@@ -24,7 +24,7 @@ interface Message {
   readonly asks?: true;
 }
 
-interface Parts {
+interface ExchangeOptions {
   /** Only duplicated: the exchange opens its own connections, because a call must not wait behind it. */
   readonly redis: RedisClient;
   readonly health: UpstreamHealth;
@@ -35,7 +35,7 @@ interface Parts {
  * Publishes what each node sees of the upstreams to the others, over Redis. Nothing is stored, and no call waits for it. While
  * Redis is unreachable, each node decides by what it sees itself; afterwards it asks the others which upstreams are ejected.
  */
-export function startHealthExchange({ redis, health, log }: Parts): Stop {
+export function startHealthExchange({ redis, health, log }: ExchangeOptions): Stop {
   const node = newId();
   const speaking = duplicateRedis(redis, PATIENT);
   const listening = duplicateRedis(redis, { ...PATIENT, autoResubscribe: false });

@@ -1,4 +1,4 @@
-import { madeOnce } from '../made-once';
+import { getOrInsert } from '../base/collections';
 import type { AttemptOutcome } from '../wire/dial-failure';
 import { CredentialGauge } from './credentials';
 import { Ejection, type EjectionRules, type EjectionState } from './ejection';
@@ -9,7 +9,7 @@ import { Ejection, type EjectionRules, type EjectionState } from './ejection';
  */
 export type AnswerKind = 'stream' | 'whole';
 
-export function kindOf({ stream }: { readonly stream: boolean }): AnswerKind {
+export function answerKindOf({ stream }: { readonly stream: boolean }): AnswerKind {
   return stream ? 'stream' : 'whole';
 }
 
@@ -47,7 +47,7 @@ const FORGIVEN_HALF_MS = 15_000;
 const LATENCY_HALF_LIFE_MS = 60_000;
 
 /** How long an attempt at an unknown candidate keeps other calls from trying it. */
-const TRIED_AT_MOST_MS = 10_000;
+const MAX_TRIED_MS = 10_000;
 
 /** How long a failure makes an upstream a doubtful choice if no answer follows it. */
 const RECENT_MS = 30_000;
@@ -95,7 +95,7 @@ export class UpstreamGauge {
   }
 
   credential(name: string): CredentialGauge {
-    return madeOnce(this.credentials, name, newCredential);
+    return getOrInsert(this.credentials, name, newCredential);
   }
 
   noteOutcomes(failureShare: number, nowMs: number, times = 1): void {
@@ -193,7 +193,7 @@ export class ModelGauge implements CandidateFacts {
     this.latencyMs = this.state === 'due' ? undefined : estimate.value;
     this.latencyDeviationMs = this.state === 'due' ? 0 : estimate.deviation;
     const isUnknown = this.latencyMs === undefined;
-    this.isBeingTried = isUnknown && nowMs - this.#askedMs < TRIED_AT_MOST_MS && this.#askedMs > estimate.at;
+    this.isBeingTried = isUnknown && nowMs - this.#askedMs < MAX_TRIED_MS && this.#askedMs > estimate.at;
     this.isUntried = isUnknown && !this.isBeingTried;
     if (this.state === 'due') this.failureRate = 0;
   }

@@ -1,15 +1,15 @@
+import { getOrInsert } from '../base/collections';
 import type { Candidate, Upstream } from '../catalog/catalog';
 import type { Verdict } from '../catalog/upstream';
 import type { Usage } from '../catalog/usage';
-import { madeOnce } from '../made-once';
 import type { AttemptOutcome } from '../wire/dial-failure';
 import { type CredentialGauge, isAboutCredential, RATE_LIMITED, usableCredentials } from './credentials';
 import { type AccountOutcome, type CountedFailure, EJECTION_RULES, type EjectionRules } from './ejection';
-import { kindOf, type ModelGauge, UpstreamGauge } from './gauge';
+import { answerKindOf, type ModelGauge, UpstreamGauge } from './gauge';
 import { type AskedFor, cacheReadShareOf, ModelUse } from './model-use';
 import { type Observed, Tally } from './tally';
 
-export type AskedCandidate = Pick<Candidate, 'upstream' | 'model'>;
+type AskedCandidate = Pick<Candidate, 'upstream' | 'model'>;
 
 type Answering = Pick<AskedCandidate, 'upstream'> & Partial<AskedCandidate>;
 
@@ -65,7 +65,7 @@ interface HealthOptions {
   readonly now?: () => number;
 }
 
-const REST_AT_MOST_MS = 3_600_000;
+const MAX_REST_MS = 3_600_000;
 
 /** Statuses that concern one model or one call, not the upstream. */
 const NOT_ABOUT_THE_UPSTREAM: ReadonlySet<number | undefined> = new Set([404, 409]);
@@ -106,7 +106,7 @@ export class UpstreamHealth {
   }
 
   use(model: string): ModelUse {
-    return madeOnce(this.#uses, model, newModelUse);
+    return getOrInsert(this.#uses, model, newModelUse);
   }
 
   /**
@@ -200,7 +200,7 @@ export class UpstreamHealth {
   }
 
   #rest(gauge: UpstreamGauge, retryAfterMs: number, nowMs: number): void {
-    const forMs = Math.min(retryAfterMs, REST_AT_MOST_MS);
+    const forMs = Math.min(retryAfterMs, MAX_REST_MS);
     gauge.restsUntilMs = Math.max(gauge.restsUntilMs, nowMs + forMs);
     this.#publish({ upstream: gauge.name, is: 'resting', forMs });
   }
@@ -290,7 +290,7 @@ export class UpstreamHealth {
     const gauge = this.upstream(event.upstream);
     switch (event.is) {
       case 'out':
-        gauge.ejection.apply(event.ejection, Math.min(event.forMs, this.#rules.outAtMostMs), nowMs);
+        gauge.ejection.apply(event.ejection, Math.min(event.forMs, this.#rules.maxOutMs), nowMs);
         break;
       case 'back':
         if (gauge.ejection.outUntilMs === undefined) break;
@@ -315,7 +315,7 @@ export class UpstreamHealth {
         gauge.credential(event.credential).rest(event.status, event.forMs, nowMs);
         break;
       case 'resting':
-        gauge.restsUntilMs = Math.max(gauge.restsUntilMs, nowMs + Math.min(event.forMs, REST_AT_MOST_MS));
+        gauge.restsUntilMs = Math.max(gauge.restsUntilMs, nowMs + Math.min(event.forMs, MAX_REST_MS));
     }
   }
 
@@ -393,7 +393,7 @@ function restOfUpstream(
 }
 
 function noteLatency(gauge: UpstreamGauge, model: string, stream: boolean, ms: number, nowMs: number, times = 1): void {
-  const kind = kindOf({ stream });
+  const kind = answerKindOf({ stream });
   gauge.latencies[kind].note(ms, nowMs, times);
   gauge.model(model).latencies[kind].note(ms, nowMs, times);
 }

@@ -1,5 +1,5 @@
 import { Counter, Gauge } from 'prom-client';
-import { metrics } from '../metrics';
+import { metrics } from '../base/metrics';
 import type { UpstreamHealth } from './health';
 
 /** Exposes the metrics of upstreams. They are read at each scrape, so that counting costs a call nothing. Labels are names of upstreams. */

@@ -5,7 +5,7 @@ import type { UpstreamHealth } from './health';
 /** The states of an upstream. If several apply, the first of them in this list is shown. */
 export const UPSTREAM_STATES = ['disabled', 'taken-out', 'ejected', 'probing', 'resting', 'available'] as const;
 
-export type UpstreamState = (typeof UPSTREAM_STATES)[number];
+type UpstreamState = (typeof UPSTREAM_STATES)[number];
 
 export function upstreamState(upstream: Upstream, gauge: UpstreamGauge, nowMs: number): UpstreamState {
   if (upstream.disabled !== undefined) return 'disabled';

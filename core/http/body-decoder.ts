@@ -1,16 +1,16 @@
 import type { IncomingMessage } from 'node:http';
 import type { Transform } from 'node:stream';
 import * as zlib from 'node:zlib';
-import { fail, GatewayError } from '../errors';
-import { MOST_WINDOW_LOG, ZstdByThread, type ZstdRefusal } from './zstd-by-thread';
+import { fail, GatewayError } from '../base/errors';
+import { MAX_WINDOW_LOG, ZstdByThread, type ZstdRefusal } from './zstd-by-thread';
 
 /** The content encodings that the body of a call may have. */
 export const BODY_ENCODINGS = ['gzip', 'deflate', 'br', 'zstd'] as const;
 export type BodyEncoding = (typeof BODY_ENCODINGS)[number];
 
-/** A body may always decode to this size. Above it, the limit is `MOST_RATIO` times the received bytes. */
+/** A body may always decode to this size. Above it, the limit is `MAX_RATIO` times the received bytes. */
 export const FREE_DECODED_BYTES = 1_048_576;
-const MOST_RATIO = 100;
+const MAX_RATIO = 100;
 
 /** The encoding of a body, and the account that sends it. */
 export interface EncodedBody {
@@ -71,22 +71,22 @@ export function openDecoder({ encoding, accountId }: EncodedBody, maxBytes: numb
       return zlib.createBrotliDecompress();
     case 'zstd':
       return (
-        createZstdDecompress?.({ params: { [WINDOW_LOG_MAX]: MOST_WINDOW_LOG } }) ??
-        new ZstdByThread(accountId, (received) => Math.min(maxBytes, mostDecodedBytes(received)))
+        createZstdDecompress?.({ params: { [WINDOW_LOG_MAX]: MAX_WINDOW_LOG } }) ??
+        new ZstdByThread(accountId, (received) => Math.min(maxBytes, maxDecodedBytes(received)))
       );
   }
 }
 
 /** Returns the most decoded bytes that this number of received bytes may have. */
-function mostDecodedBytes(receivedBytes: number): number {
-  return Math.max(FREE_DECODED_BYTES, MOST_RATIO * receivedBytes);
+function maxDecodedBytes(receivedBytes: number): number {
+  return Math.max(FREE_DECODED_BYTES, MAX_RATIO * receivedBytes);
 }
 
 /** Checks the decoded size of a body. @throws BODY_TOO_LARGE */
 export function checkExpansion(receivedBytes: number, decodedBytes: number): void {
-  if (decodedBytes > mostDecodedBytes(receivedBytes))
+  if (decodedBytes > maxDecodedBytes(receivedBytes))
     throw fail('BODY_TOO_LARGE', {
-      message: `The decoded body is more than ${MOST_RATIO} times larger than the compressed one.`,
+      message: `The decoded body is more than ${MAX_RATIO} times larger than the compressed one.`,
     });
 }
 

@@ -1,4 +1,4 @@
-import { fail, type GatewayError } from '../errors';
+import { fail, type GatewayError } from '../base/errors';
 
 /** The limits for how fast a request body must arrive; docs/contract.md, section 10. */
 export interface PaceLimits {

@@ -1,7 +1,7 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { errorEnvelope, fail, type GatewayError } from '../errors';
+import { errorEnvelope, fail, type GatewayError } from '../base/errors';
 import { errorHeaders, newRequestId, sendError } from './http';
 import { closeAfter, isAnswered, isClosing, whenAnswered } from './lingering-close';
 

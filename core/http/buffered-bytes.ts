@@ -1,4 +1,4 @@
-import { fail } from '../errors';
+import { fail } from '../base/errors';
 
 /**
  * Bodies up to this size are not counted. Most bodies are smaller, and the limits of connections and calls bound them. More is
@@ -23,12 +23,12 @@ export interface BodyRoom {
 }
 
 interface BufferLimits {
-  readonly mostBytes: number;
-  readonly mostBytesOfAccount: number;
+  readonly maxBytes: number;
+  readonly maxBytesPerAccount: number;
 }
 
 /** Twelve bodies of the largest size fit into the process, three of them of one account. */
-const LIMITS: BufferLimits = { mostBytes: 268_435_456, mostBytesOfAccount: 67_108_864 };
+const LIMITS: BufferLimits = { maxBytes: 268_435_456, maxBytesPerAccount: 67_108_864 };
 
 interface Share {
   /** Received or announced bytes of bodies, and the bytes of answers. */
@@ -74,13 +74,13 @@ export class BufferedBytes {
   }
 
   take(bytes: number): void {
-    if (this.#bytes + bytes > this.#limits.mostBytes) throw overloaded();
+    if (this.#bytes + bytes > this.#limits.maxBytes) throw overloaded();
     this.#bytes += bytes;
   }
 
   claim(accountId: string, bytes: number): void {
     const share = this.#shareOf(accountId);
-    if (share.bytes + bytes > this.#limits.mostBytesOfAccount) {
+    if (share.bytes + bytes > this.#limits.maxBytesPerAccount) {
       this.#forgetIfEmpty(accountId, share);
       throw overloaded();
     }
@@ -103,9 +103,9 @@ export class BufferedBytes {
    * because clients that do not read can occupy this space for long and must not cause rejected bodies.
    */
   tryHold(accountId: string, bytes: number): boolean {
-    const { mostBytes, mostBytesOfAccount } = this.#limits;
-    if ((this.#shares.get(accountId)?.bytes ?? 0) + bytes > mostBytesOfAccount / 2) return false;
-    if (this.#bytes + bytes > mostBytes / 2) return false;
+    const { maxBytes, maxBytesPerAccount } = this.#limits;
+    if ((this.#shares.get(accountId)?.bytes ?? 0) + bytes > maxBytesPerAccount / 2) return false;
+    if (this.#bytes + bytes > maxBytes / 2) return false;
     this.#shareOf(accountId).bytes += bytes;
     this.#bytes += bytes;
     return true;
@@ -116,13 +116,13 @@ export class BufferedBytes {
    * quarters of a share for itself, and it may exceed the share while no client of the account has something to read.
    */
   tryArrive(accountId: string, answer: object, bytes: number): boolean {
-    const { mostBytes, mostBytesOfAccount } = this.#limits;
-    const ofOldest = (3 / 4) * mostBytesOfAccount;
+    const { maxBytes, maxBytesPerAccount } = this.#limits;
+    const ofOldest = (3 / 4) * maxBytesPerAccount;
     const share = this.#shareOf(accountId);
     const isOldest = first(share.arriving.add(answer)) === answer;
     const isOldestOfAll = first(this.#arriving.add(answer)) === answer;
-    if (this.#bytes + bytes > mostBytes - (isOldestOfAll ? 0 : ofOldest)) return false;
-    const fits = share.bytes + bytes <= mostBytesOfAccount - (isOldest ? 0 : ofOldest);
+    if (this.#bytes + bytes > maxBytes - (isOldestOfAll ? 0 : ofOldest)) return false;
+    const fits = share.bytes + bytes <= maxBytesPerAccount - (isOldest ? 0 : ofOldest);
     if (!fits && !(isOldest && share.unreadBytes === 0)) return false;
     share.bytes += bytes;
     this.#bytes += bytes;
@@ -133,9 +133,9 @@ export class BufferedBytes {
   isHopeless(accountId: string, answer: object, bytes: number, sinceMs: number): boolean {
     const share = this.#shareOf(accountId);
     if (share.unreadBytes === 0 || first(share.arriving) !== answer) return false;
-    if (share.bytes + bytes <= this.#limits.mostBytesOfAccount) return false;
+    if (share.bytes + bytes <= this.#limits.maxBytesPerAccount) return false;
     const nowMs = performance.now();
-    return nowMs - share.readMs > READS_WITHIN_MS || nowMs - sinceMs > WAITS_AT_MOST_MS;
+    return nowMs - share.readMs > READS_WITHIN_MS || nowMs - sinceMs > MAX_WAIT_MS;
   }
 
   /** Notes that an answer arrives no more, and how many bytes more than before wait for its client. */
@@ -246,7 +246,7 @@ class Room implements BodyRoom {
 }
 
 /** The most bytes that one stream is read ahead of its client. */
-const READ_AHEAD_AT_MOST_BYTES = 1_048_576;
+const MAX_READ_AHEAD_BYTES = 1_048_576;
 
 /** Reserves space for bytes that an upstream has sent and the client has not read yet. A stream with a fast client needs none. */
 export class ReadAhead {
@@ -261,7 +261,7 @@ export class ReadAhead {
   holds(bytes: number): boolean {
     if (bytes <= this.#held) return true;
     const wanted = inSteps(bytes);
-    if (wanted > READ_AHEAD_AT_MOST_BYTES) return false;
+    if (wanted > MAX_READ_AHEAD_BYTES) return false;
     if (!this.budget.tryHold(this.accountId, wanted - this.#held)) return false;
     this.#held = wanted;
     return true;
@@ -277,7 +277,7 @@ export class ReadAhead {
 /** How long the clients of an account may read nothing before its further answers find no space. */
 const READS_WITHIN_MS = 5_000;
 /** How long an answer waits for clients of its account that read slowly. */
-const WAITS_AT_MOST_MS = 60_000;
+const MAX_WAIT_MS = 60_000;
 const LOOK_EVERY_MS = 250;
 
 /**

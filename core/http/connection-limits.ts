@@ -3,8 +3,8 @@ import type { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
 import type { Logger } from 'pino';
 import { Counter } from 'prom-client';
-import { metrics } from '../metrics';
-import { closeWithConnection } from './pipelined';
+import { metrics } from '../base/metrics';
+import { closeWithConnection } from './pipelining';
 import { type Proxies, placeOf } from './proxies';
 
 export interface ConnectionLimits {
@@ -81,7 +81,7 @@ export function limitConnections(
  * Closes the connection of a client that has read nothing of its answer for this time. Its call then ends like that of any client
  * that disconnects. Backpressure limits the memory of such a call, but nothing else limits its duration.
  */
-export function leaveIdleClients(server: Server, idleMs: number): void {
+export function disconnectIdleClients(server: Server, idleMs: number): void {
   // Node emits the same event for this timeout and for the keep-alive timeout, so the two must be different numbers.
   const timeoutMs = idleMs + 1;
   server.timeout = timeoutMs;

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
-import { fail } from '../errors';
+import { fail } from '../base/errors';
 
 /** Returns the entity tag of an answer without a version: a hash of its content. */
 export function contentTag(content: string | Buffer): string {

@@ -1,9 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream/promises';
-import { type ErrorOptions, errorEnvelope, fail, type GatewayError, shorten } from '../errors';
-import type { MaybeLater } from '../later';
-import { takeRandom } from '../random';
-import { compileCheckInPlace, type Problem, type Schema } from '../settings';
+import { type ErrorOptions, errorEnvelope, fail, type GatewayError, shorten } from '../base/errors';
+import type { MaybeLater } from '../base/maybe-later';
+import { takeRandom } from '../base/random';
+import { compileCheckInPlace, type Problem, type Schema } from '../base/settings';
 import { AnswerRoom, type BodyOwner, BUFFERED, SMALL_BODY_BYTES } from './buffered-bytes';
 import { JsonError, type JsonObserver, JsonScanner, type JsonToken } from './json-scanner';
 import { answerEarly } from './lingering-close';
@@ -19,7 +19,7 @@ export function countFor(response: ServerResponse, accountId: string): void {
 }
 
 /** Returns the room of an answer of our own API; undefined if it belongs to no account. */
-export function roomOf(response: ServerResponse): AnswerRoom | undefined {
+export function answerRoomOf(response: ServerResponse): AnswerRoom | undefined {
   return rooms.get(response);
 }
 
@@ -51,7 +51,7 @@ function writeJsonHead(
 ): string {
   const text = JSON.stringify(body);
   const byteLength = Buffer.byteLength(text);
-  roomOf(response)?.wait(byteLength);
+  answerRoomOf(response)?.wait(byteLength);
   response.writeHead(status, {
     'content-type': 'application/json; charset=utf-8',
     'content-length': byteLength,
@@ -99,18 +99,18 @@ export function sendError(
 /** Reads and checks a small JSON body of our own API. `T` is the schema's `Settings`. */
 export function jsonBody<T>(schema: Schema): (request: IncomingMessage) => Promise<T> {
   const read = largeJsonBody<T>(schema, SMALL_BODY_BYTES);
-  return (request) => read(request, NOBODY);
+  return (request) => read(request, NO_OWNER);
 }
 
 /** Small bodies do not count in the memory budget. */
-const NOBODY: BodyOwner = { onEnd: () => undefined };
+const NO_OWNER: BodyOwner = { onEnd: () => undefined };
 
 /** Reads and checks a JSON body that may be large. It counts in the memory budget of the process until the request ends. */
 export function largeJsonBody<T>(
   schema: Schema,
   maxBytes: number,
 ): (request: IncomingMessage, owner: BodyOwner) => Promise<T> {
-  const check = compileCheckInPlace<T>(schema, MOST_PROBLEMS);
+  const check = compileCheckInPlace<T>(schema, MAX_PROBLEMS);
   return async (request, owner) => {
     const body = await readBytes(request, owner, maxBytes, new JsonScanner(new JsonLimits()));
     const checked = check(body.length === 0 ? {} : parseJson(body));
@@ -160,16 +160,16 @@ function parseJson(bytes: Buffer): unknown {
   }
 }
 
-const MOST_PROBLEMS = 10;
+const MAX_PROBLEMS = 10;
 /** The most characters of a member's name in an error, because a client can send a name as long as the body. */
-const LONGEST_PARAM = 200;
-const LONGEST_PROBLEM = 300;
+const MAX_PARAM_LENGTH = 200;
+const MAX_PROBLEM_LENGTH = 300;
 
 /** Returns INVALID_FIELD for the first problem. `details.problems` lists the first ten. */
 export function invalidField(problems: readonly Problem[]): GatewayError {
-  const shown = problems.slice(0, MOST_PROBLEMS).map(({ path, missing, message }) => ({
-    param: shorten(pathText(missing === undefined ? path : [...path, missing]), LONGEST_PARAM),
-    message: shorten(message, LONGEST_PROBLEM),
+  const shown = problems.slice(0, MAX_PROBLEMS).map(({ path, missing, message }) => ({
+    param: shorten(pathText(missing === undefined ? path : [...path, missing]), MAX_PARAM_LENGTH),
+    message: shorten(message, MAX_PROBLEM_LENGTH),
   }));
   const options: ErrorOptions = { details: { problems: shown } };
   const [first] = shown;
@@ -190,10 +190,10 @@ export function pathText(path: readonly (string | number)[]): string {
 }
 
 /** The deepest nesting of JSON that our own API accepts. */
-const MOST_DEPTH = 64;
+const MAX_DEPTH = 64;
 
 /** The most values in one body of our own API: members, elements and containers. */
-const MOST_VALUES = 10_000;
+const MAX_VALUES = 10_000;
 
 /**
  * Bounds the cost of parsing and checking a body of our own API. A scanner reports every value while the body arrives, so that a
@@ -203,7 +203,7 @@ class JsonLimits implements JsonObserver {
   #values = 0;
 
   open(depth: number, _isObject: boolean, token: JsonToken): void {
-    if (depth > MOST_DEPTH) throw new JsonError(`JSON is deeper than ${MOST_DEPTH} levels`, token.start);
+    if (depth > MAX_DEPTH) throw new JsonError(`JSON is deeper than ${MAX_DEPTH} levels`, token.start);
     this.#count(token);
   }
 
@@ -217,7 +217,7 @@ class JsonLimits implements JsonObserver {
 
   #count(token: JsonToken): void {
     this.#values += 1;
-    if (this.#values > MOST_VALUES) throw new JsonError(`JSON has more than ${MOST_VALUES} values`, token.start);
+    if (this.#values > MAX_VALUES) throw new JsonError(`JSON has more than ${MAX_VALUES} values`, token.start);
   }
 }
 

@@ -11,11 +11,11 @@ export const ZERO = 0x30;
 const NINE = 0x39;
 
 /** Below this size a view of a chunk costs more than it saves. */
-const LEAST_VIEWED_BYTES = 512;
+const MIN_VIEWED_BYTES = 512;
 
 /** Returns what `endOfText` reads four bytes at once from; undefined for a short chunk. */
 export function viewOf(chunk: Buffer): DataView | undefined {
-  return chunk.length < LEAST_VIEWED_BYTES ? undefined : new DataView(chunk.buffer, chunk.byteOffset, chunk.length);
+  return chunk.length < MIN_VIEWED_BYTES ? undefined : new DataView(chunk.buffer, chunk.byteOffset, chunk.length);
 }
 
 /**

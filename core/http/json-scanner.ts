@@ -75,7 +75,7 @@ const ESCAPE = 8;
 const UNICODE = 9;
 const LITERAL = 10;
 
-const LONGEST_ESCAPE = 6;
+const MAX_ESCAPE_LENGTH = 6;
 const LETTER_U = 0x75;
 
 const NOTHING: Buffer = Buffer.alloc(0);
@@ -160,7 +160,7 @@ export class JsonScanner implements JsonToken {
     const length = this.end - this.start - 2;
     const wanted = word.bytes.length;
     // An escape takes six bytes at most, so a token of another length need not be decoded.
-    if (length < wanted || length > wanted * LONGEST_ESCAPE) return false;
+    if (length < wanted || length > wanted * MAX_ESCAPE_LENGTH) return false;
     if (this.#hasEscapes || inChunk < 0) return this.text() === word.text;
     return length === wanted && word.isAt(this.#chunk, inChunk + 1, length);
   }

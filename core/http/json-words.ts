@@ -20,7 +20,7 @@ export class JsonWord {
 }
 
 /** Longer texts are no words, and are not kept. */
-const LONGEST_BYTES = 64;
+const MAX_WORD_BYTES = 64;
 
 const KNOWN = new Map<string, JsonWord>();
 
@@ -52,7 +52,7 @@ const EMPTY = new JsonWord('', new Uint8Array());
 export function wordIn(chunk: Buffer, from: number, to: number): JsonWord {
   const length = to - from;
   if (length === 0) return EMPTY;
-  if (length > LONGEST_BYTES) return new JsonWord(chunk.toString('utf8', from, to), chunk.subarray(from, to));
+  if (length > MAX_WORD_BYTES) return new JsonWord(chunk.toString('utf8', from, to), chunk.subarray(from, to));
   const place = placeOf(chunk, from, length);
   for (let at = place; at < place + PLACES_OF_ONE; at += 1) {
     const word = KEPT[at];

@@ -3,9 +3,9 @@ import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 
 /** Long enough to receive the largest body over an ordinary connection. */
-const READ_ON_AT_MOST_MS = 5_000;
+const MAX_DRAIN_MS = 5_000;
 /** Twice the size of the largest body. */
-const READ_ON_AT_MOST_BYTES = 41_943_040;
+const MAX_DRAIN_BYTES = 41_943_040;
 const LOOK_EVERY_MS = 250;
 
 /**
@@ -67,11 +67,11 @@ export function isClosing(socket: Socket): boolean {
  * @returns a function that stops the watch
  */
 function limitRest(socket: Socket): () => void {
-  const mostBytes = socket.bytesRead + READ_ON_AT_MOST_BYTES;
-  let looksLeft = READ_ON_AT_MOST_MS / LOOK_EVERY_MS;
+  const maxBytes = socket.bytesRead + MAX_DRAIN_BYTES;
+  let looksLeft = MAX_DRAIN_MS / LOOK_EVERY_MS;
   const look = setInterval(() => {
     looksLeft -= 1;
-    if (looksLeft > 0 && socket.bytesRead <= mostBytes) return;
+    if (looksLeft > 0 && socket.bytesRead <= maxBytes) return;
     stop();
     socket.destroy();
   }, LOOK_EVERY_MS);

@@ -1,14 +1,14 @@
 import type { IncomingMessage } from 'node:http';
 import { TLSSocket } from 'node:tls';
-import { StartFailure } from '../start-failure';
+import { StartFailure } from '../base/start-failure';
 
 /**
  * Reads `PUBLIC_URL`, the address at which clients reach the gateway; undefined if it is not set. The result has no slash at its
  * end.
  */
 export function saidPublicUrl(): string | undefined {
-  const said = (process.env['PUBLIC_URL'] ?? '').replace(/\/+$/, '');
-  return said === '' ? undefined : said;
+  const configured = (process.env['PUBLIC_URL'] ?? '').replace(/\/+$/, '');
+  return configured === '' ? undefined : configured;
 }
 
 /** Returns the public address, or the address that the client has used if none is configured. */

@@ -1,5 +1,5 @@
-import { fail } from '../errors';
-import type { Schema } from '../settings';
+import { fail } from '../base/errors';
+import type { Schema } from '../base/settings';
 import type { PageRequest } from '../storage/page';
 
 /**

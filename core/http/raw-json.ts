@@ -1,4 +1,4 @@
-import { asObject, type JsonObject } from '../json-values';
+import { asObject, type JsonObject } from '../base/json-values';
 import { type JsonObserver, type JsonToken, scanWhole } from './json-scanner';
 import { wordIn } from './json-words';
 

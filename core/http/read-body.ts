@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { fail } from '../errors';
+import { fail } from '../base/errors';
 import {
   type BodyDecoder,
   type BodyEncoding,
@@ -186,16 +186,16 @@ function awaitBody(
     function askWhetherAllowed(): void {
       isAllowed = true;
       body.pause();
-      void beforeLarge?.().then(goOn, stopWith);
+      void beforeLarge?.().then(resumeBody, stopWith);
     }
 
     function letOthersRun(): void {
       bytesThisTurn = 0;
       body.pause();
-      setImmediate(goOn);
+      setImmediate(resumeBody);
     }
 
-    function goOn(): void {
+    function resumeBody(): void {
       if (!stopped) body.resume();
     }
 

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { fail, type GatewayError } from '../errors';
+import { fail, type GatewayError } from '../base/errors';
 
 /** Headers that identify the caller and the request. `Connection` must not name them as hop-by-hop. */
 const FOR_ALL_HOPS: ReadonlySet<string> = new Set([

@@ -1,4 +1,4 @@
-import type { Schema } from '../settings';
+import type { Schema } from '../base/settings';
 
 /** Short functions for the schemas of our own API's answers, as the OpenAPI document shows them. */
 
@@ -53,6 +53,6 @@ export function mapOf(values: Schema): Schema {
 }
 
 /** Makes the schema of a list's answer: `items` and `nextCursor`. */
-export function pageOf(items: Schema): Schema {
+export function pageShape(items: Schema): Schema {
   return object({ items: listOf(items), nextCursor: orNull(TEXT) });
 }

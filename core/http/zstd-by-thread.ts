@@ -1,15 +1,15 @@
 import { Transform, type TransformCallback } from 'node:stream';
 import { Worker } from 'node:worker_threads';
-import { fail } from '../errors';
-import { FairQueue } from '../fair-queue';
-import { ownProgram } from '../own-program';
+import { fail } from '../base/errors';
+import { FairQueue } from '../base/fair-queue';
+import { workerEntry } from '../base/worker-entry';
 
 /** The messages to the thread and its answers: that it begins, decoded pieces in order, then the end. */
 export interface ZstdJob {
   readonly encoded: readonly Uint8Array[];
   /** The thread stops after the piece that exceeds this many decoded bytes. */
-  readonly mostBytes: number;
-  readonly mostWindowBytes: number;
+  readonly maxBytes: number;
+  readonly maxWindowBytes: number;
 }
 export type FromZstdThread =
   | 'begun'
@@ -23,7 +23,7 @@ export type FromZstdThread =
 export type ZstdRefusal = 'ZSTD_error_frameParameter_windowTooLarge' | 'TOO_MANY_BLOCKS';
 
 /** The memory that a frame may ask for, as a power of two: 8 MB, the most that RFC 9659 allows. */
-export const MOST_WINDOW_LOG = 23;
+export const MAX_WINDOW_LOG = 23;
 
 /** How long one body may take from the time that the thread has started. Decoding 20 MB takes a tenth of this. */
 const JOB_WITHIN_MS = 1_000;
@@ -41,13 +41,13 @@ let idle: Worker | undefined;
 export class ZstdByThread extends Transform {
   bytesWritten = 0;
   readonly #encoded: Buffer[] = [];
-  readonly #mostBytes: (encodedBytes: number) => number;
+  readonly #maxBytes: (encodedBytes: number) => number;
   readonly #accountId: string;
 
-  constructor(accountId: string, mostBytes: (encodedBytes: number) => number) {
+  constructor(accountId: string, maxBytes: (encodedBytes: number) => number) {
     super({ readableHighWaterMark: 131_072 });
     this.#accountId = accountId;
-    this.#mostBytes = mostBytes;
+    this.#maxBytes = maxBytes;
   }
 
   override _transform(chunk: Buffer, _: BufferEncoding, done: TransformCallback): void {
@@ -58,11 +58,11 @@ export class ZstdByThread extends Transform {
 
   override _flush(done: TransformCallback): void {
     const encoded = this.#encoded.splice(0);
-    const mostBytes = this.#mostBytes(this.bytesWritten);
+    const maxBytes = this.#maxBytes(this.bytesWritten);
     waiting.push(this.#accountId, () =>
       this.destroyed
         ? Promise.resolve()
-        : decode({ encoded, mostBytes, mostWindowBytes: 2 ** MOST_WINDOW_LOG }, (piece) => this.push(piece)).then(
+        : decode({ encoded, maxBytes, maxWindowBytes: 2 ** MAX_WINDOW_LOG }, (piece) => this.push(piece)).then(
             () => done(),
             done,
           ),
@@ -120,6 +120,6 @@ function decode(job: ZstdJob, take: (piece: Buffer) => void): Promise<void> {
 }
 
 function startWorker(): Worker {
-  const { file, execArgv } = ownProgram(require.resolve('./zstd-worker'));
+  const { file, execArgv } = workerEntry(require.resolve('./zstd-worker'));
   return new Worker(file, { execArgv, name: 'zstd' });
 }

@@ -3,21 +3,21 @@ import { parentPort } from 'node:worker_threads';
 import type { FromZstdThread, ZstdJob, ZstdRefusal } from './zstd-by-thread';
 
 /** The decoder returns empty pieces forever if the bytes are broken. */
-const MOST_EMPTY_PIECES = 64;
+const MAX_EMPTY_PIECES = 64;
 
 const FRAME = 0xfd2fb528;
 const REPEATED_BLOCK = 1;
 
 /** Each block costs time, even if it is empty. A compressor makes blocks of 128 KB, or smaller ones where its input pauses. */
-const MOST_BLOCKS = 65_536;
+const MAX_BLOCKS = 65_536;
 
 /**
  * Checks that the bytes are one frame (RFC 8878, section 3), because newer versions of Node decode only one.
  * @throws RangeError, Refused
  */
-function checkOneFrame(bytes: Buffer, mostWindowBytes: number): void {
+function checkOneFrame(bytes: Buffer, maxWindowBytes: number): void {
   if (bytes.readUInt32LE(0) !== FRAME) throw new RangeError('there is no frame');
-  if (endOfFrame(bytes, 4, mostWindowBytes) !== bytes.length)
+  if (endOfFrame(bytes, 4, maxWindowBytes) !== bytes.length)
     throw new RangeError('the body has bytes after its last zstd frame');
 }
 
@@ -28,18 +28,18 @@ class Refused extends Error {
   }
 }
 
-function endOfFrame(bytes: Buffer, start: number, mostWindowBytes: number): number {
+function endOfFrame(bytes: Buffer, start: number, maxWindowBytes: number): number {
   const descriptor = bytes.readUInt8(start);
   const isSingleSegment = (descriptor & 0x20) !== 0;
   const dictionaryBytes = [0, 1, 2, 4][descriptor & 3] as number;
   const sizeBytes = [isSingleSegment ? 1 : 0, 2, 4, 8][descriptor >> 6] as number;
   let at = start + 1 + (isSingleSegment ? 0 : 1) + dictionaryBytes + sizeBytes;
   const windowBytes = isSingleSegment ? contentSize(bytes, at - sizeBytes, sizeBytes) : windowSize(bytes[start + 1]);
-  if (windowBytes > mostWindowBytes) throw new Refused('ZSTD_error_frameParameter_windowTooLarge');
+  if (windowBytes > maxWindowBytes) throw new Refused('ZSTD_error_frameParameter_windowTooLarge');
   let blocks = 0;
   for (let isLast = false; !isLast; ) {
     blocks += 1;
-    if (blocks > MOST_BLOCKS) throw new Refused('TOO_MANY_BLOCKS');
+    if (blocks > MAX_BLOCKS) throw new Refused('TOO_MANY_BLOCKS');
     const head = bytes.readUIntLE(at, 3);
     isLast = (head & 1) === 1;
     at += 3 + (((head >> 1) & 3) === REPEATED_BLOCK ? 1 : head >> 3);
@@ -66,20 +66,20 @@ function post(message: FromZstdThread): void {
   parentPort?.postMessage(message);
 }
 
-parentPort?.on('message', async ({ encoded, mostBytes, mostWindowBytes }: ZstdJob) => {
+parentPort?.on('message', async ({ encoded, maxBytes, maxWindowBytes }: ZstdJob) => {
   try {
     const started = await decoder;
     post('begun');
-    checkOneFrame(Buffer.concat(encoded), mostWindowBytes);
+    checkOneFrame(Buffer.concat(encoded), maxWindowBytes);
     const pieces = started.decodeStreaming(encoded);
     let decodedBytes = 0;
     let empty = 0;
     for (const piece of pieces) {
       empty = piece.length === 0 ? empty + 1 : 0;
-      if (empty > MOST_EMPTY_PIECES) throw new Error('the body is not valid zstd');
+      if (empty > MAX_EMPTY_PIECES) throw new Error('the body is not valid zstd');
       decodedBytes += piece.length;
       if (piece.length > 0) post({ piece });
-      if (decodedBytes > mostBytes) return post('too large');
+      if (decodedBytes > maxBytes) return post('too large');
     }
     post('whole');
   } catch (error) {

@@ -1,4 +1,4 @@
-import { MAX_AMOUNT_E8 } from '../money';
+import { MAX_AMOUNT_E8 } from '../base/money';
 import type { ReserveOutcome, ReserveRequest } from './ledger';
 
 /** Asserts that the ledger computes with this amount exactly. Callers keep their amounts in that range: anything else is a defect. */
@@ -19,15 +19,15 @@ export function largest(first: bigint, ...others: readonly bigint[]): bigint {
   return most;
 }
 
-type Wanted = Pick<ReserveRequest, 'amountE8' | 'leastE8'>;
+type Wanted = Pick<ReserveRequest, 'amountE8' | 'minE8'>;
 
 /** Returns the hold of a call where account and key have this much left: at most half of it, but at least what serves the call. */
-export function holdWithin(leftE8: bigint, { amountE8, leastE8 = amountE8 }: Wanted): bigint {
-  return smallest(amountE8, largest(leastE8, leftE8 / 2n));
+export function holdWithin(leftE8: bigint, { amountE8, minE8 = amountE8 }: Wanted): bigint {
+  return smallest(amountE8, largest(minE8, leftE8 / 2n));
 }
 
 /** Returns the answer to a repeated reserve whose reservation is open. */
-export function repeatOpen(heldE8: bigint, { amountE8, leastE8 = amountE8 }: Wanted): ReserveOutcome {
-  if (heldE8 < leastE8 || heldE8 > amountE8) return { outcome: 'exists_with_different_amount' };
+export function repeatOpen(heldE8: bigint, { amountE8, minE8 = amountE8 }: Wanted): ReserveOutcome {
+  if (heldE8 < minE8 || heldE8 > amountE8) return { outcome: 'exists_with_different_amount' };
   return { outcome: 'reserved', heldE8 };
 }

@@ -1,6 +1,6 @@
 import { Gauge } from 'prom-client';
-import { type Loop, startLoop } from '../loop';
-import { metrics } from '../metrics';
+import { type Loop, startLoop } from '../base/loop';
+import { metrics } from '../base/metrics';
 import { type RecoverOptions, recover } from './recovery';
 
 const LOOK_EVERY_MS = 1_000;

@@ -1,4 +1,4 @@
-import { MAX_AMOUNT_E8 } from '../money';
+import { MAX_AMOUNT_E8 } from '../base/money';
 import { assertAmount, smallest } from './amount';
 import type { SpendingWindows } from './ledger';
 import { type KeyLimits, limitsOf } from './limit-fields';
@@ -40,18 +40,18 @@ export function assertLimits(limits: KeyLimits): void {
 }
 
 /** Returns the number of days since 1970, in UTC. */
-export function dayOf(ms: number): number {
+export function dayNumberOf(ms: number): number {
   return Math.floor(ms / DAY_MS);
 }
 
 /** Returns the number of months since the year 0, in UTC: year * 12 + month, where January is 1. */
-export function monthOf(ms: number): number {
+export function monthNumberOf(ms: number): number {
   const date = new Date(ms);
   return date.getUTCFullYear() * 12 + date.getUTCMonth() + 1;
 }
 
 /** Returns how much the limits leave; negative if a limit was lowered below what was spent. */
-export function roomOf(key: Limited, nowMs: number): bigint {
+export function remainingOf(key: Limited, nowMs: number): bigint {
   const { limitE8, dailyLimitE8, monthlyLimitE8, spentE8, heldE8 } = key;
   const { today, thisMonth } = spentIn(key, nowMs);
   return smallest(
@@ -64,15 +64,15 @@ export function roomOf(key: Limited, nowMs: number): bigint {
 /** Counts a charge in the windows that have a limit. */
 export function countSpending(key: Limited, amountE8: bigint, nowMs: number): void {
   const { today, thisMonth } = spentIn(key, nowMs);
-  if (key.dailyLimitE8 !== undefined) Object.assign(key, { day: dayOf(nowMs), daySpentE8: today + amountE8 });
+  if (key.dailyLimitE8 !== undefined) Object.assign(key, { day: dayNumberOf(nowMs), daySpentE8: today + amountE8 });
   if (key.monthlyLimitE8 !== undefined)
-    Object.assign(key, { month: monthOf(nowMs), monthSpentE8: thisMonth + amountE8 });
+    Object.assign(key, { month: monthNumberOf(nowMs), monthSpentE8: thisMonth + amountE8 });
 }
 
 function spentIn(key: LimitCounters, nowMs: number): { today: bigint; thisMonth: bigint } {
   return {
-    today: key.day === dayOf(nowMs) ? key.daySpentE8 : 0n,
-    thisMonth: key.month === monthOf(nowMs) ? key.monthSpentE8 : 0n,
+    today: key.day === dayNumberOf(nowMs) ? key.daySpentE8 : 0n,
+    thisMonth: key.month === monthNumberOf(nowMs) ? key.monthSpentE8 : 0n,
   };
 }
 

@@ -23,7 +23,7 @@ export const LEASE_SECONDS = { least: 5, usual: 120, most: 3_600 } as const;
  */
 export function leaseTimes(leaseSeconds: number = LEASE_SECONDS.usual): LeaseTimes {
   const leaseMs = leaseSeconds * 1_000;
-  const shareOf = (parts: number, atMostMs: number) => Math.min(atMostMs, leaseMs / parts);
+  const shareOf = (parts: number, maxMs: number) => Math.min(maxMs, leaseMs / parts);
   return {
     leaseMs,
     renewEveryMs: leaseMs / 3,

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
-import { eachAtOnce } from '../each-at-once';
-import { onFirstFailure, startLoop } from '../loop';
-import type { Stop } from '../resources';
+import { forEachConcurrent } from '../base/for-each-concurrent';
+import { onFirstFailure, startLoop } from '../base/loop';
+import type { Stop } from '../base/resources';
 import { type LeaseTimes, leaseTimes } from './lease-times';
 import type { Calls, Payer, Recovery } from './ledger';
 import { countExpired } from './ledger-metrics';
@@ -71,7 +71,7 @@ export function startLeases(options: LeasesOptions): Leases {
       leases.delete(rid);
       leases.set(rid, { ...lease, renewAt: now + renewEveryMs });
     }
-    await eachAtOnce(due, AT_ONCE, ([rid, lease]) => (leases.has(rid) ? renew(rid, lease) : Promise.resolve()));
+    await forEachConcurrent(due, AT_ONCE, ([rid, lease]) => (leases.has(rid) ? renew(rid, lease) : Promise.resolve()));
   };
 
   /** When this process last found the ledger unavailable. */
@@ -89,7 +89,7 @@ export function startLeases(options: LeasesOptions): Leases {
     if (!(await isBackForLong())) return;
     const due = await ledger.due(ALL_SHARDS, DUE_AT_ONCE);
     let expired = 0;
-    await eachAtOnce(due, AT_ONCE, async ({ rid, ...payer }) => {
+    await forEachConcurrent(due, AT_ONCE, async ({ rid, ...payer }) => {
       if ((await ledger.expire(payer, rid)).outcome === 'expired') expired += 1;
     });
     countExpired(expired);

@@ -1,7 +1,7 @@
 import { Counter } from 'prom-client';
-import type { MaybeLater } from '../later';
-import { metrics } from '../metrics';
-import { Buckets, QuickHistogram } from '../quick-histogram';
+import type { MaybeLater } from '../base/maybe-later';
+import { metrics } from '../base/metrics';
+import { Buckets, QuickHistogram } from '../base/quick-histogram';
 import type { Calls, ReserveOutcome, ReserveRequest, SettleOutcome, SettleRequest } from './ledger';
 
 const registers = [metrics];

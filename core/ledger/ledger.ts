@@ -7,7 +7,7 @@
  * written nothing. If the store does not answer in time, operations reject with `LedgerUnavailable`. If a caller uses one id for
  * two payers, which is a defect, they reject with `WrongPayer`.
  */
-import type { MaybeLater } from '../later';
+import type { MaybeLater } from '../base/maybe-later';
 import type { ReportedCall } from './allowances/reported-calls';
 import type { KeyAccess } from './key-access';
 import type { KeyLimits } from './limit-fields';
@@ -88,7 +88,7 @@ export interface ReserveRequest extends Payer {
    * The least amount that serves the caller. If set, the hold is at most half of what account and key have left, but at least
    * this; undefined for the whole amount or nothing.
    */
-  readonly leastE8?: bigint | undefined;
+  readonly minE8?: bigint | undefined;
   /** The length of the lease; undefined for a hold without a deadline (sandboxes). */
   readonly lifetimeMs: number | undefined;
   /** JSON of what is known of the call before it ends. The shipper completes it to a usage record if the hold expires. Absent for a sandbox. */
@@ -107,7 +107,7 @@ export interface ReserveRequest extends Payer {
  *
  * The `intent_…` outcomes answer a new id with a known Idempotency-Key: the first call had another body, is still open, or was
  * charged. `requestId` and `rid` are those of the first call. A first call that ended without a charge is forgotten, and the new
- * one is reserved. `too_many_intents`: the account has INTENTS_AT_MOST keys, and the oldest belong to open calls.
+ * one is reserved. `too_many_intents`: the account has MAX_INTENTS keys, and the oldest belong to open calls.
  */
 export type ReserveOutcome =
   | { readonly outcome: 'reserved'; readonly heldE8: bigint }
@@ -290,7 +290,7 @@ export interface ClosedEntry extends Pick<OutboxEntry, 'rid' | 'kind' | 'keyId' 
 }
 
 /** A consistent view of some accounts of one shard: all of it is from one moment. */
-export interface Inspection {
+export interface LedgerInspection {
   /** The time on the ledger's own clock, which also judges deadlines. */
   readonly nowMs: number;
   readonly accounts: ReadonlyMap<string, AccountState>;
@@ -326,7 +326,7 @@ export const CLOSED_MS = 15 * 60_000;
 export const INTENT_MS = 10 * 60_000;
 
 /** How many Idempotency-Keys of one account are known. A new key replaces the oldest one whose call has ended. */
-export const INTENTS_AT_MOST = 10_000;
+export const MAX_INTENTS = 10_000;
 
 /** The money of calls. Only this part has a layer over it: the allowances of a node. */
 export interface Calls {
@@ -355,7 +355,7 @@ export interface Recovery {
   due(shards: readonly number[], limit: number): Promise<readonly (Payer & { readonly rid: string })[]>;
   expire(payer: Payer, rid: string): Promise<ExpireOutcome>;
   /** Reads accounts of one shard, and some of their keys, at one moment. Rejects with LedgerUnavailable while the ledger is not ready. */
-  inspect(shard: number, accountIds: readonly string[], keyIds: readonly string[]): Promise<Inspection>;
+  inspect(shard: number, accountIds: readonly string[], keyIds: readonly string[]): Promise<LedgerInspection>;
   /**
    * Returns true if the store was filled from Postgres and is still the same store. A store that was restarted, promoted or
    * emptied may have gone back in time. Nothing uses it until recovery has compared it with Postgres (`open`).

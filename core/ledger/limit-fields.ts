@@ -1,4 +1,4 @@
-import { formatUsd } from '../money';
+import { formatUsd } from '../base/money';
 
 /** The types of a limit: as it is kept, and as bodies show it (decimal USD, or a number). */
 interface Kinds {
@@ -50,22 +50,22 @@ type ByLimitName<T extends Record<keyof Kinds, unknown>> = {
   readonly [K in Key as Table[K]['name']]: T[Table[K]['kind']];
 };
 
-export const LIMITS = Object.entries(KEY_LIMITS) as readonly [Key, Table[Key]][];
+export const KEY_LIMIT_ROWS = Object.entries(KEY_LIMITS) as readonly [Key, Table[Key]][];
 
 /** The fields of all limits in Redis, in the order of the table. */
-export const LIMIT_FIELDS = LIMITS.map(([, { field }]) => field);
-export const LIMIT_COLUMNS = LIMITS.map(([, { column }]) => column);
+export const LIMIT_FIELDS = KEY_LIMIT_ROWS.map(([, { field }]) => field);
+export const LIMIT_COLUMNS = KEY_LIMIT_ROWS.map(([, { column }]) => column);
 
 /** Returns all limits, so that a change removes those that it does not name. */
 export function limitsOf(limits: KeyLimits): KeyLimits {
-  return Object.fromEntries(LIMITS.map(([key]) => [key, limits[key]]));
+  return Object.fromEntries(KEY_LIMIT_ROWS.map(([key]) => [key, limits[key]]));
 }
 
 /** Returns the limits that are set; `read` finds a limit where it is kept. */
 export function limitsFrom(
   read: (limit: Table[Key], key: Key) => bigint | number | string | null | undefined,
 ): KeyLimits {
-  const found = LIMITS.flatMap(([key, limit]) => {
+  const found = KEY_LIMIT_ROWS.flatMap(([key, limit]) => {
     const kept = read(limit, key) ?? '';
     return kept === '' ? [] : [[key, limit.kind === 'usd' ? BigInt(kept) : Number(kept)]];
   });
@@ -77,7 +77,7 @@ export function limitsOfRow(row: KeyLimitColumns): KeyLimits {
 }
 
 export function changeLimits(changes: KeyLimitChanges, before?: KeyLimitColumns): KeyLimitColumns {
-  const after = LIMITS.map(([key, { column }]) => {
+  const after = KEY_LIMIT_ROWS.map(([key, { column }]) => {
     const { [key]: value = before?.[column] ?? null } = changes;
     return [column, value === null ? null : BigInt(value)];
   });
@@ -86,11 +86,11 @@ export function changeLimits(changes: KeyLimitChanges, before?: KeyLimitColumns)
 
 /** Returns the fields of a key's hash in Redis with their texts, which are empty for no limit. */
 export function limitTexts(limits: KeyLimits): readonly (readonly [field: Table[Key]['field'], text: string])[] {
-  return LIMITS.map(([key, { field }]) => [field, limits[key]?.toString() ?? '']);
+  return KEY_LIMIT_ROWS.map(([key, { field }]) => [field, limits[key]?.toString() ?? '']);
 }
 
 export function showLimits(limits: KeyLimits): ShownKeyLimits {
-  const shown = LIMITS.map(([key, { name }]) => {
+  const shown = KEY_LIMIT_ROWS.map(([key, { name }]) => {
     const value = limits[key] ?? null;
     return [name, typeof value === 'bigint' ? formatUsd(value) : value];
   });
@@ -99,5 +99,5 @@ export function showLimits(limits: KeyLimits): ShownKeyLimits {
 
 /** Returns the value of its kind for each limit, by its name in bodies. */
 export function byLimitName<const T extends Record<keyof Kinds, unknown>>(its: T): ByLimitName<T> {
-  return Object.fromEntries(LIMITS.map(([, { name, kind }]) => [name, its[kind]])) as ByLimitName<T>;
+  return Object.fromEntries(KEY_LIMIT_ROWS.map(([, { name, kind }]) => [name, its[kind]])) as ByLimitName<T>;
 }

@@ -1,4 +1,4 @@
-import { INTENTS_AT_MOST, type Intent, type IntentOutcome, type PaidIntent } from './ledger';
+import { type Intent, type IntentOutcome, MAX_INTENTS, type PaidIntent } from './ledger';
 
 /** The call that an Idempotency-Key belongs to. */
 export interface IntentCall {
@@ -54,7 +54,7 @@ export class MemoryIntents {
   /** Returns room for a new key, or undefined if there is none. */
   findRoom(accountId: string, key: string): Room | undefined {
     const calls = this.#callsOf(accountId);
-    const excess = calls.size + (calls.has(key) ? 0 : 1) - INTENTS_AT_MOST;
+    const excess = calls.size + (calls.has(key) ? 0 : 1) - MAX_INTENTS;
     const room = { dropped: [] as string[], moved: [] as string[] };
     let looked = 0;
     for (const [oldest, { rid }] of calls) {

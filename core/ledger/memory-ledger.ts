@@ -1,6 +1,6 @@
 import { getHeapStatistics } from 'node:v8';
-import { newId } from '../ids';
-import { MAX_AMOUNT_E8 } from '../money';
+import { newId } from '../base/ids';
+import { MAX_AMOUNT_E8 } from '../base/money';
 import { assertAmount, holdWithin, repeatOpen, smallest } from './amount';
 import { deadHashes, secretsOf } from './key-access';
 import {
@@ -10,7 +10,7 @@ import {
   type LimitCounters,
   type Mutable,
   noCounts,
-  roomOf,
+  remainingOf,
   takeRate,
   takeRequest,
 } from './key-limits';
@@ -26,9 +26,9 @@ import {
   type ExpireOutcome,
   type FindKeyOutcome,
   INTENT_MS,
-  type Inspection,
   type KeyState,
   type Ledger,
+  type LedgerInspection,
   LedgerUnavailable,
   type OutboxEntry,
   type Payer,
@@ -127,10 +127,10 @@ export class MemoryLedger implements Ledger {
     if (intent !== undefined && roomForIntent === undefined) return { outcome: 'too_many_intents' };
     const { waitMs, callWaitMs: _, ...rate } = takeRate(key, request.tokens ?? 0, this.now());
     if (request.tokens !== undefined && waitMs > 0) return { outcome: 'rate_limited', retryAfterMs: waitMs };
-    const room = roomOf(key, this.now());
+    const room = remainingOf(key, this.now());
     const heldE8 = holdWithin(smallest(account.availableE8, room), request);
     if (heldE8 > account.availableE8) return { outcome: 'insufficient_balance', availableE8: account.availableE8 };
-    if (heldE8 > room) return { outcome: 'key_limit_exceeded', availableE8: atLeastNothing(room) };
+    if (heldE8 > room) return { outcome: 'key_limit_exceeded', availableE8: clampToZero(room) };
 
     this.#hold(account, key, heldE8);
     if (request.tokens !== undefined) Object.assign(key, rate);
@@ -208,8 +208,8 @@ export class MemoryLedger implements Ledger {
       const key = this.#keyThere(request);
       if (account.status !== 'active') return { outcome: 'frozen' };
       if (moreE8 > account.availableE8) return { outcome: 'insufficient_balance', availableE8: account.availableE8 };
-      const room = roomOf(key, this.now());
-      if (moreE8 > room) return { outcome: 'key_limit_exceeded', availableE8: atLeastNothing(room) };
+      const room = remainingOf(key, this.now());
+      if (moreE8 > room) return { outcome: 'key_limit_exceeded', availableE8: clampToZero(room) };
       this.#hold(account, key, moreE8);
       reservation.amountE8 = amountE8;
     }
@@ -236,9 +236,9 @@ export class MemoryLedger implements Ledger {
     const key = this.#keyThere(request);
     if (following === undefined && account.status !== 'active') return { outcome: 'frozen' };
     const leftE8 = account.availableE8 + hold - costE8;
-    if (moreE8 > leftE8) return { outcome: 'insufficient_balance', availableE8: atLeastNothing(leftE8) };
-    const roomE8 = roomOf(key, this.now()) + hold - costE8;
-    if (moreE8 > roomE8) return { outcome: 'key_limit_exceeded', availableE8: atLeastNothing(roomE8) };
+    if (moreE8 > leftE8) return { outcome: 'insufficient_balance', availableE8: clampToZero(leftE8) };
+    const roomE8 = remainingOf(key, this.now()) + hold - costE8;
+    if (moreE8 > roomE8) return { outcome: 'key_limit_exceeded', availableE8: clampToZero(roomE8) };
 
     if (first !== undefined) this.#charge(request, first);
     if (following === undefined) {
@@ -349,7 +349,7 @@ export class MemoryLedger implements Ledger {
     for (const { rid } of entries) this.#forgetLater(rid);
   }
 
-  async inspect(shard: number, accountIds: readonly string[], keyIds: readonly string[]): Promise<Inspection> {
+  async inspect(shard: number, accountIds: readonly string[], keyIds: readonly string[]): Promise<LedgerInspection> {
     this.assertOpen();
     const wanted = new Set(accountIds);
     const deadlines = this.#deadlines.get(shard);
@@ -478,7 +478,7 @@ export class MemoryLedger implements Ledger {
   protected affordable(request: SettleRequest, holdE8: bigint): bigint {
     const { accountId, costE8 } = request;
     if (costE8 <= holdE8) return costE8;
-    const room = atLeastNothing(roomOf(this.#keyThere(request), this.now()));
+    const room = clampToZero(remainingOf(this.#keyThere(request), this.now()));
     return holdE8 + smallest(costE8 - holdE8, this.#accountOf(accountId).availableE8, room);
   }
 
@@ -629,6 +629,6 @@ function copies<T extends object>(all: ReadonlyMap<string, T>, ids: readonly str
   );
 }
 
-function atLeastNothing(amountE8: bigint): bigint {
+function clampToZero(amountE8: bigint): bigint {
   return amountE8 > 0n ? amountE8 : 0n;
 }

@@ -1,5 +1,5 @@
-import { log } from '../log';
-import { StartFailure } from '../start-failure';
+import { log } from '../base/log';
+import { StartFailure } from '../base/start-failure';
 import { checkRedis, connectRedis, type RedisClient } from '../storage/redis';
 import type { AllowanceStore } from './allowances/allowance-store';
 import type { Ledger } from './ledger';

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex';
 import { withoutTimeLimit } from '../storage/silent-connections';
 import { type AccessColumns, accessOf } from './key-access';
-import { dayOf, monthOf } from './key-limits';
+import { dayNumberOf, monthNumberOf } from './key-limits';
 import {
   type AccountSnapshot,
   type AccountStatus,
@@ -22,10 +22,10 @@ import { findWaiting, lockAllShards, type ShipOptions, shipShards } from './outb
 const ACCOUNTS_AT_ONCE = 100;
 
 /** How many closed reservations of one account recovery restores at most. Earlier ones are looked up in Postgres. */
-const CLOSED_AT_MOST = 1_000;
+const MAX_CLOSED = 1_000;
 
 /** The longest call whose Idempotency-Key recovery restores. Longer calls are rare. */
-const LONGEST_CALL_MS = 45 * 60_000;
+const MAX_CALL_MS = 45 * 60_000;
 
 /** How often a long recovery logs its progress. */
 const LOG_EVERY_MS = 2_000;
@@ -203,9 +203,9 @@ function toKey(row: KeyRow): AccountSnapshot['keys'][number] {
 function windowsOf({ spentToday, spentThisMonth, nowMs }: KeyRow): SpendingWindows {
   const now = Number(nowMs);
   return {
-    day: dayOf(now),
+    day: dayNumberOf(now),
     daySpentE8: BigInt(spentToday),
-    month: monthOf(now),
+    month: monthNumberOf(now),
     monthSpentE8: BigInt(spentThisMonth),
   };
 }
@@ -229,7 +229,7 @@ async function readClosed(trx: Knex, accountIds: string): Promise<readonly Close
             entry.amount_e8::text AS amount, entry.shortfall_e8::text AS shortfall
      FROM jsonb_array_elements_text(:accountIds::jsonb) AS account
      JOIN ledger_accounts AS chain ON chain.account_id = account.value::uuid
-     JOIN ledger_entries AS entry ON entry.account_id = chain.account_id AND entry.seq > chain.seq - ${CLOSED_AT_MOST}
+     JOIN ledger_entries AS entry ON entry.account_id = chain.account_id AND entry.seq > chain.seq - ${MAX_CLOSED}
      WHERE entry.written_at > now() - interval '${CLOSED_MS} milliseconds' AND entry.calls IS NULL`,
     { accountIds },
   );
@@ -246,7 +246,7 @@ interface IntentRow extends ClosedRow {
 
 /**
  * Reads the Idempotency-Keys of charged calls. A record has the time when its call began, so it does not find calls longer than
- * LONGEST_CALL_MS. For a very busy account it reads only the last calls.
+ * MAX_CALL_MS. For a very busy account it reads only the last calls.
  */
 async function readIntents(trx: Knex, accountIds: string): Promise<readonly IntentRow[]> {
   const { rows } = await trx.raw<{ rows: IntentRow[] }>(
@@ -258,8 +258,8 @@ async function readIntents(trx: Knex, accountIds: string): Promise<readonly Inte
      CROSS JOIN LATERAL (
        SELECT rid, report_id, key_id, request_id, routing, cost_e8 FROM usage_records
        WHERE account_id = account.value::uuid
-         AND created_at > now() - interval '${CLOSED_MS + LONGEST_CALL_MS} milliseconds'
-       ORDER BY created_at DESC LIMIT ${2 * CLOSED_AT_MOST}
+         AND created_at > now() - interval '${CLOSED_MS + MAX_CALL_MS} milliseconds'
+       ORDER BY created_at DESC LIMIT ${2 * MAX_CLOSED}
      ) AS call
      WHERE call.rid IS NOT NULL AND call.cost_e8 > 0 AND call.routing -> 'intent' IS NOT NULL`,
     { accountIds },

@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import type { Logger } from 'pino';
-import type { MaybeLater } from '../later';
-import type { Stop } from '../resources';
+import type { MaybeLater } from '../base/maybe-later';
+import type { Stop } from '../base/resources';
 import { leaseTimes } from './lease-times';
 import type { Calls, ReleaseRequest, SettleOutcome, SettleRequest } from './ledger';
 import { measuredSettle } from './ledger-metrics';
@@ -9,7 +9,7 @@ import type { Shipper } from './outbox/shipper';
 import type { Spool } from './spool/spool';
 import type { Closing } from './spool/spool-file';
 
-export interface Settled {
+interface Settled {
   /** The charged amount or, while the ledger is late, the cost that it will charge. */
   readonly chargedE8: bigint;
   /** False if the ledger has not answered yet. The settle then continues by itself. */
@@ -44,7 +44,7 @@ const KEPT = Promise.resolve();
 /** The caller gets an answer within this time. */
 const ANSWER_WITHIN_MS = 240;
 const FIRST_PAUSE_MS = 100;
-const LONGEST_PAUSE_MS = 5_000;
+const MAX_PAUSE_MS = 5_000;
 
 type Answer = { readonly outcome: string };
 /** The reason why there is no outcome yet. */
@@ -107,17 +107,17 @@ export function createSettler(options: SettlerOptions): Settler {
     let pauseMs = FIRST_PAUSE_MS;
     while (answer.outcome === 'none' && !stopped && performance.now() + pauseMs < giveUpAt) {
       await pause(pauseMs * (0.5 + Math.random() / 2));
-      pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS);
+      pauseMs = Math.min(pauseMs * 2, MAX_PAUSE_MS);
       answer = await attempt(ask);
     }
     return answer;
   };
 
   /** Resolves with the work's answer, or with `otherwise()` if the work takes too long. The work continues. */
-  const within = <T>(work: Promise<T>, otherwise: () => T): Promise<T> =>
+  const within = <T>(work: Promise<T>, fallback: () => T): Promise<T> =>
     new Promise((resolve, reject) => {
       underWay.add(work);
-      const timer = setTimeout(() => resolve(otherwise()), ANSWER_WITHIN_MS);
+      const timer = setTimeout(() => resolve(fallback()), ANSWER_WITHIN_MS);
       const end = () => {
         underWay.delete(work);
         clearTimeout(timer);

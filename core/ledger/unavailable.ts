@@ -1,4 +1,4 @@
-import { fail, type GatewayError } from '../errors';
+import { fail, type GatewayError } from '../base/errors';
 import { LedgerUnavailable } from './ledger';
 
 /** Returns the error that a client gets while the ledger is unavailable or being filled. */

@@ -5,15 +5,15 @@ import { dirname, join } from 'node:path';
 import type { Knex } from 'knex';
 import type { Logger } from 'pino';
 import { hashApiKey, isOperatorToken } from '../accounts/key-format';
-import { isDatabaseUnavailable } from '../database-reach';
-import { fail, GatewayError } from '../errors';
+import { isDatabaseUnavailable } from '../base/database-availability';
+import { fail, GatewayError } from '../base/errors';
+import { RecentlyUsed } from '../base/recently-used';
+import { StartFailure } from '../base/start-failure';
 import { cookieOf, OPERATOR_COOKIE } from '../http/cookies';
 import type { Proxies } from '../http/proxies';
 import { isLoopbackHost } from '../http/public-url';
-import { RecentlyUsed } from '../recently-used';
 import { refuseOtherSites, requireCsrfToken } from '../sign-in/console-requests';
 import type { SessionTimes } from '../sign-in/sessions';
-import { StartFailure } from '../start-failure';
 import { ADMIN, type OperatorActor } from '../storage/audit';
 import {
   beginOperatorSession,
@@ -52,7 +52,7 @@ interface OperatorsOptions {
 
 /** How long after reading a token a process accepts it while the database is unreachable. The token then allows only reading. */
 const REMEMBERED_MS = 3_600_000;
-const LEAST_REMEMBERED = 1_000;
+const MIN_REMEMBERED = 1_000;
 /** The last use of a token is stored at most once in this time. */
 const NOTED_EVERY_MS = 60_000;
 
@@ -68,7 +68,7 @@ export class Operators {
   readonly #adminHash: Buffer;
   readonly #wrong: WrongTokens;
   readonly #now: () => number;
-  readonly #remembered = new RecentlyUsed<Remembered>(LEAST_REMEMBERED);
+  readonly #remembered = new RecentlyUsed<Remembered>(MIN_REMEMBERED);
 
   constructor(options: OperatorsOptions) {
     this.#options = options;
@@ -206,14 +206,14 @@ interface AdminToken {
 }
 
 /** What other machines can guess at the rate of new connections must be long. */
-const SHORTEST = 24;
+const MIN_TOKEN_LENGTH = 24;
 
 /** @throws StartFailure if `ADMIN_TOKEN` is too short for an admin listener that other machines reach */
 export function refuseShortToken(token: string | undefined, hostname: string): void {
-  if (token === undefined || token === '' || token.length >= SHORTEST || isLoopbackHost(hostname)) return;
+  if (token === undefined || token === '' || token.length >= MIN_TOKEN_LENGTH || isLoopbackHost(hostname)) return;
   throw new StartFailure(
     `ADMIN_TOKEN has ${token.length} characters. Because the admin listener (${hostname}) can be reached from other machines, ` +
-      `it needs at least ${SHORTEST}. Make one with \`openssl rand -hex 24\`, or leave the variable out to have one made.`,
+      `it needs at least ${MIN_TOKEN_LENGTH}. Make one with \`openssl rand -hex 24\`, or leave the variable out to have one made.`,
   );
 }
 

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex';
 import { displayParts, hashApiKey, makeOperatorToken } from '../accounts/key-format';
-import { fail } from '../errors';
-import { newId } from '../ids';
+import { fail } from '../base/errors';
+import { newId } from '../base/ids';
 import { writeAudit } from '../storage/audit';
 import { newestPage, type Page, type PageRequest, UUID } from '../storage/page';
 import type { OperatorRole } from './roles';

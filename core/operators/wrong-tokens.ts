@@ -1,18 +1,18 @@
 import type { IncomingMessage } from 'node:http';
 import type { Logger } from 'pino';
-import { fail, type GatewayError } from '../errors';
+import { fail, type GatewayError } from '../base/errors';
+import { RecentlyUsed } from '../base/recently-used';
 import { clientPlace, type Proxies } from '../http/proxies';
-import { RecentlyUsed } from '../recently-used';
 import type { OperatorRole } from './roles';
 
 /** How many wrong tokens an address may show without a wait. */
 const FREE = 20;
 /** The longest wait. Each further wrong token doubles the wait up to this. */
-const WAIT_AT_MOST_SECONDS = 300;
+const MAX_WAIT_SECONDS = 300;
 /** After this time without a wrong token, the count of an address starts again. */
 const FORGOTTEN_AFTER_MS = 900_000;
 /** How many addresses are remembered at least. Those that were quiet for longest are forgotten first. */
-const LEAST_PLACES = 10_000;
+const MIN_PLACES = 10_000;
 const LOGGED_EVERY_MS = 60_000;
 
 interface Tries {
@@ -27,7 +27,7 @@ interface Tries {
  * slows a guesser that respects it; any other guesser needs a new connection for each guess.
  */
 export class WrongTokens {
-  readonly #tries = new RecentlyUsed<Tries>(LEAST_PLACES);
+  readonly #tries = new RecentlyUsed<Tries>(MIN_PLACES);
   readonly #log: Logger;
   readonly #proxies: Proxies;
   readonly #now: () => number;
@@ -61,7 +61,7 @@ export class WrongTokens {
     tries.count += 1;
     tries.lastMs = nowMs;
     if (tries.count >= FREE)
-      tries.nextMs = nowMs + Math.min(WAIT_AT_MOST_SECONDS, 2 ** Math.min(20, tries.count - FREE)) * 1_000;
+      tries.nextMs = nowMs + Math.min(MAX_WAIT_SECONDS, 2 ** Math.min(20, tries.count - FREE)) * 1_000;
     return refused;
   }
 

@@ -1,6 +1,6 @@
+import { asText, type JsonObject } from '../base/json-values';
 import type { AnswerEvent, FinishReason } from '../catalog/answer';
 import type { Usage } from '../catalog/usage';
-import { asText, type JsonObject } from '../json-values';
 
 /** The events that readers of several protocols make alike. */
 

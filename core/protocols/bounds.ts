@@ -5,15 +5,15 @@ import { PROTOCOLS, type Protocol } from '../catalog/protocols';
  * The most entries of a request that is translated: turns, the parts of turns and of tool results, tools, and the items of other
  * lists. Real conversations have far fewer. The gateway counts them while the body arrives, so that it never parses more.
  */
-const MOST_ENTRIES = 20_000;
+const MAX_ENTRIES = 20_000;
 
 /** The most characters of an id or a name. Some dialects write a character of an id as up to ten. */
-export const LONGEST_NAME = 512;
+export const MAX_NAME_LENGTH = 512;
 
 /** Refuses a request with too many entries before it is parsed. @throws NotTranslatable */
 export function refuseMany(protocol: Protocol, entries = 0): void {
-  if (entries <= MOST_ENTRIES) return;
-  const why = `has more than ${MOST_ENTRIES} turns, parts and tools together, and no more are translated`;
+  if (entries <= MAX_ENTRIES) return;
+  const why = `has more than ${MAX_ENTRIES} turns, parts and tools together, and no more are translated`;
   throw new NotTranslatable(PROTOCOLS[protocol].conversation, why);
 }
 
@@ -32,6 +32,6 @@ function mustBeShortIn(part: Part): void {
 }
 
 function mustBeShort(feature: Feature, name = ''): void {
-  if (name.length > LONGEST_NAME)
-    throw new NotTranslatable(feature, `has an id or a name of more than ${LONGEST_NAME} characters`);
+  if (name.length > MAX_NAME_LENGTH)
+    throw new NotTranslatable(feature, `has an id or a name of more than ${MAX_NAME_LENGTH} characters`);
 }

@@ -1,7 +1,7 @@
+import { asObject, type JsonObject } from '../base/json-values';
 import { NotTranslatable } from '../catalog/conversation';
 import { repeatsName } from '../http/raw-json';
-import { asObject, type JsonObject } from '../json-values';
-import { pathOf } from './translation-rules';
+import { memberPath } from './translation-rules';
 
 /**
  * These functions read members of one kind. They refuse a value of another kind, because translation would silently lose it.
@@ -46,7 +46,7 @@ export function booleanAt(object: JsonObject, name: string, path = ''): boolean 
 
 /** Returns a word. @throws NotTranslatable for anything but one of `words` */
 export function wordAt<const W extends string>(object: JsonObject, name: string, words: readonly W[], path = ''): W {
-  if (object[name] === undefined) throw new NotTranslatable(pathOf(path, name), 'is missing');
+  if (object[name] === undefined) throw new NotTranslatable(memberPath(path, name), 'is missing');
   return words.find((word) => word === object[name]) ?? mustBe(`one of ${words.join(', ')}`, name, path);
 }
 
@@ -71,7 +71,7 @@ export function optionalObject(object: JsonObject, name: string, path = ''): Jso
 /** Returns a JSON Schema, whose text goes on as it came. @throws NotTranslatable for anything but an object, and for a name twice */
 export function schemaAt(object: JsonObject, name: string, path = ''): JsonObject {
   const schema = objectAt(object, name, path);
-  if (repeatsName(schema)) throw new NotTranslatable(pathOf(path, name), 'has a name twice in one object');
+  if (repeatsName(schema)) throw new NotTranslatable(memberPath(path, name), 'has a name twice in one object');
   return schema;
 }
 
@@ -86,5 +86,5 @@ export function listAt(object: JsonObject, name: string, path = ''): readonly un
 }
 
 function mustBe(kind: string, name: string, path: string): never {
-  throw new NotTranslatable(pathOf(path, name), `must be ${kind}`);
+  throw new NotTranslatable(memberPath(path, name), `must be ${kind}`);
 }

@@ -1,7 +1,7 @@
+import type { JsonObject } from '../base/json-values';
 import type { AnswerError, AnswerReader, AnswerWriter, WrittenCall } from '../catalog/answer';
 import type { Conversation, Feature } from '../catalog/conversation';
 import type { TranslatedCall } from '../catalog/upstream';
-import type { JsonObject } from '../json-values';
 
 /** Translates a protocol of clients: from a client (`readRequest`, `openWriter`, `writeError`), and to an upstream (`writeRequest`, `openReader`). */
 export interface ClientDialect {

@@ -16,7 +16,7 @@ export const TOKENS: Readonly<Record<Effort, number>> = {
 const WORDS = Object.keys(TOKENS) as readonly Effort[];
 
 /** The smallest budget that vendors accept. */
-const LEAST_BUDGET = 1_024;
+const MIN_BUDGET = 1_024;
 
 /** Returns how much a call wants the model to reason, in a word; undefined if it does not say. */
 export function effortOf({ effort, budgetTokens }: Reasoning): Effort | undefined {
@@ -30,8 +30,8 @@ export function effortOf({ effort, budgetTokens }: Reasoning): Effort | undefine
  */
 export function budgetOf({ effort, budgetTokens }: Reasoning, maxTokens: number): number | undefined {
   const wanted = budgetTokens ?? Math.min((effort && TOKENS[effort]) ?? 0, Math.floor(maxTokens / 2));
-  if (wanted === 0 || effort === 'none' || maxTokens <= LEAST_BUDGET) return undefined;
-  return Math.min(Math.max(wanted, LEAST_BUDGET), maxTokens - 1);
+  if (wanted === 0 || effort === 'none' || maxTokens <= MIN_BUDGET) return undefined;
+  return Math.min(Math.max(wanted, MIN_BUDGET), maxTokens - 1);
 }
 
 /** Returns the dialect's word nearest to `effort`; the lower one if two are equally near. */

@@ -50,11 +50,11 @@ const TOO_LONG_MESSAGE = new RegExp(
 );
 
 /** How much of a message is searched. A message may quote the client's request, but the reason is at its beginning. */
-export const MOST_SEARCHED = 1_000;
+export const MAX_SEARCHED = 1_000;
 
 /** Whether an error says that the call is longer than the model's context. */
 export function isTooLong({ type = '', code = '', message }: AnswerError): boolean {
-  return TOO_LONG.has(code) || TOO_LONG.has(type) || TOO_LONG_MESSAGE.test(message.slice(0, MOST_SEARCHED));
+  return TOO_LONG.has(code) || TOO_LONG.has(type) || TOO_LONG_MESSAGE.test(message.slice(0, MAX_SEARCHED));
 }
 
 /** Returns the status that an error in a stream would have had; undefined for words that no row has. */
@@ -65,10 +65,10 @@ export function statusOf(error: AnswerError): number | undefined {
 /** Returns what a Messages client is told of a call that is too long. Claude Code compacts on the first words of it. */
 export function tooLongMessage({ message }: AnswerError): string {
   if (/prompt is too long: \d+ tokens > \d+ maximum/i.test(message)) return message;
-  const numbers = [...message.slice(0, MOST_SEARCHED).matchAll(NUMBER)].map(([digits]) => numberOf(digits));
+  const numbers = [...message.slice(0, MAX_SEARCHED).matchAll(NUMBER)].map(([digits]) => numberOf(digits));
   const asked = Math.max(0, ...numbers);
-  const said = MAXIMUM.exec(message)?.[1];
-  const most = said === undefined ? Math.max(0, ...numbers.filter((each) => each < asked)) : numberOf(said);
+  const matched = MAXIMUM.exec(message)?.[1];
+  const most = matched === undefined ? Math.max(0, ...numbers.filter((each) => each < asked)) : numberOf(matched);
   return most === 0 || most >= asked
     ? `prompt is too long: ${message}`
     : `prompt is too long: ${asked} tokens > ${most} maximum`;

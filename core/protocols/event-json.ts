@@ -1,6 +1,6 @@
+import { asObject, type JsonObject } from '../base/json-values';
+import { parseJson } from '../base/parse-json';
 import { parseRaw } from '../http/raw-json';
-import { asObject, type JsonObject } from '../json-values';
-import { parseJson } from '../parse-json';
 
 /** The largest event that is parsed if only its meaning is needed. Parsing more at once would delay every other call. */
 const MAX_PARSED_CHARACTERS = 1_024 * 1_024;

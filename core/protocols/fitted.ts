@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
-import { append } from '../append';
+import { append } from '../base/collections';
 import {
   type Conversation,
   type Feature,
@@ -41,9 +41,9 @@ export interface Forms {
  */
 const NAME = /^[a-zA-Z_][a-zA-Z0-9_-]{0,63}$/;
 
-const LONGEST_NAME = 64;
+const MAX_NAME_LENGTH = 64;
 /** The longest id of a call that Chat takes, and so the length of every replaced id. */
-const LONGEST_ID = 40;
+const MAX_ID_LENGTH = 40;
 
 /** Names of media types that vendors do not know, by the registered one. */
 const MEDIA_TYPES: ReadonlyMap<string, string> = new Map([
@@ -94,7 +94,7 @@ export function fitted(call: TranslatedCall, lacks: readonly UnsupportedFeature[
 
 /** Returns the name of a tool as all vendors take it. Different names stay different. */
 export function shortName(name: string): string {
-  return NAME.test(name) ? name : shortened(name, LONGEST_NAME);
+  return NAME.test(name) ? name : shortened(name, MAX_NAME_LENGTH);
 }
 
 const HASH_DIGITS = 16;
@@ -186,7 +186,7 @@ class Fitting {
   /** Returns an id that no other call of the conversation has. Some upstreams number the calls of each answer anew. */
   #idOfCall({ id }: ToolCallPart, turn: Turn): string {
     const one = this.#used.has(id) ? `${id} ${this.#used.size}` : id;
-    const own = one === id && this.forms.callId.test(id) ? id : shortened(one, LONGEST_ID);
+    const own = one === id && this.forms.callId.test(id) ? id : shortened(one, MAX_ID_LENGTH);
     this.#used.add(id).add(own);
     const same = this.#calls.get(id);
     if (same?.turn === turn) same.ids.push(own);

@@ -5,7 +5,7 @@ import { MAX_JSON_DEPTH } from '../http/json-scanner';
 /** A feature that a dialect has no place for when a request is written in it. */
 export interface UnsupportedFeature {
   readonly feature: Feature;
-  readonly fate: 'dropped' | 'refused';
+  readonly action: 'dropped' | 'refused';
   /** The reason: the end of a sentence that begins with the client's name of the feature. */
   readonly why: string;
   /** Which requests it concerns; absent: all that have the feature. */
@@ -17,7 +17,7 @@ export interface UnsupportedFeature {
 /** Refuses a tool choice without tools, because some vendors do. A choice of no tool is dropped. */
 export const NO_TOOL: UnsupportedFeature = {
   feature: 'toolChoice',
-  fate: 'refused',
+  action: 'refused',
   when: 'it asks for a tool, and there are none',
   why: 'asks for a tool, and there are none',
   isIn: ({ tools, toolChoice }) => tools.length === 0 && (toolChoice === 'required' || typeof toolChoice === 'object'),
@@ -28,7 +28,7 @@ const NO_INPUT = `is no JSON object of at most ${MAX_JSON_DEPTH} levels with eac
 /** Refuses an input of a tool that cannot stand as an object in other JSON. It comes as text, and is read only when it is written. */
 export const BROKEN_INPUT = {
   feature: 'tool_call',
-  fate: 'refused',
+  action: 'refused',
   when: `its input ${NO_INPUT}`,
   why: `has an input that ${NO_INPUT}`,
 } as const satisfies UnsupportedFeature;
@@ -36,7 +36,7 @@ export const BROKEN_INPUT = {
 /** Refuses a result without its call, as all vendors do. */
 export const ORPHAN = {
   feature: 'tool_result',
-  fate: 'refused',
+  action: 'refused',
   when: 'its call is not in the conversation',
   why: 'answers what is no call of this conversation',
 } as const satisfies UnsupportedFeature;
@@ -44,7 +44,7 @@ export const ORPHAN = {
 /** Refuses two tools of one name, as all vendors do. A tool that is repeated is written once. */
 export const TWO_TOOLS = {
   feature: 'tools',
-  fate: 'refused',
+  action: 'refused',
   when: 'two tools have one name',
   why: 'has two tools of one name',
 } as const satisfies UnsupportedFeature;
@@ -52,7 +52,7 @@ export const TWO_TOOLS = {
 /** Refuses a conversation in which nothing is said. */
 export const SILENT = {
   feature: 'text',
-  fate: 'refused',
+  action: 'refused',
   when: 'all of the conversation is empty',
   why: 'is empty or white space alone, so that nothing is asked',
 } as const satisfies UnsupportedFeature;
@@ -60,7 +60,7 @@ export const SILENT = {
 /** Anthropic refuses such texts (github.com/BerriAI/litellm/issues/3286, 2024-04: its words). */
 export const BLANK_STOP: UnsupportedFeature = {
   feature: 'stop',
-  fate: 'refused',
+  action: 'refused',
   when: 'a text of white space alone',
   why: 'has a text of white space alone, which this upstream refuses',
   isIn: ({ stop }) => stop.some((text) => text.trim() === ''),
@@ -72,24 +72,24 @@ export const COMMON: readonly UnsupportedFeature[] = [ORPHAN, TWO_TOOLS, SILENT]
 /** Drops the mark that a tool failed, for dialects whose tool results have no place for it. */
 export const FAILED_RESULT: UnsupportedFeature = {
   feature: 'tool_result',
-  fate: 'dropped',
+  action: 'dropped',
   when: 'the mark that the tool failed',
   why: 'says in its text what went wrong',
 };
 
 /** Drops the reasoning setting of a model that takes no word for how much to reason. */
-export const UNTOLD_EFFORT: UnsupportedFeature = {
+export const NO_EFFORT_WORD: UnsupportedFeature = {
   feature: 'reasoning',
-  fate: 'dropped',
+  action: 'dropped',
   when: 'the model takes no word for how much to reason',
   why: 'would be refused there',
 };
 
 /** Refuses a request with a feature that its new dialect refuses. @throws NotTranslatable for the first one */
 export function rejectUnsupported({ conversation, model }: TranslatedCall, lacks: readonly UnsupportedFeature[]): void {
-  for (const { feature, fate, why, when, isIn } of lacks) {
+  for (const { feature, action, why, when, isIn } of lacks) {
     const isConcerned = isIn?.(conversation, model) ?? (when === undefined && has(conversation, feature));
-    if (fate === 'refused' && isConcerned) throw new NotTranslatable(feature, why);
+    if (action === 'refused' && isConcerned) throw new NotTranslatable(feature, why);
   }
 }
 

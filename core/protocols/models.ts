@@ -1,6 +1,6 @@
+import type { JsonObject } from '../base/json-values';
 import type { Conversation } from '../catalog/conversation';
 import type { TranslatedCall } from '../catalog/upstream';
-import type { JsonObject } from '../json-values';
 import type { UnsupportedFeature } from './limits';
 
 /** What a model takes that others of its dialect refuse, and what it refuses that others take. */
@@ -12,10 +12,10 @@ interface ModelForms {
   /** Which of temperature and `top_p` may differ from the default one: `one` of them, or `none`, and no `top_k` either. Absent: both. */
   readonly sampling?: 'one' | 'none';
   /** What asks for the least thinking. Absent: thinking is turned off. */
-  readonly leastThinking?: { readonly thinking?: JsonObject; readonly effort?: JsonObject };
+  readonly minThinking?: { readonly thinking?: JsonObject; readonly effort?: JsonObject };
 }
 
-const LOW: ModelForms = { leastThinking: { effort: { effort: 'low' } } };
+const LOW: ModelForms = { minThinking: { effort: { effort: 'low' } } };
 
 /** By the model's name at the upstream, which may have the vendor before it and a version behind it. All rows that fit count. */
 const ROWS: readonly (readonly [models: RegExp, ModelForms])[] = [
@@ -23,7 +23,7 @@ const ROWS: readonly (readonly [models: RegExp, ModelForms])[] = [
   [/claude-(?:opus-4-8|opus-5|sonnet-5-5|haiku-5-5|fable-5|mythos-5)(?!\d)/, { takesSystemTurns: true }],
   // platform.claude.com, What's new in Claude Opus 5.5 and in Claude Sonnet 5.5 (the first names Fable 5.1 too), 2026-11.
   [/claude-(?:opus-5-5|sonnet-5-5|fable-5-[1-9]|mythos-5-[1-9])(?!\d)/, { refusesForcedTools: true }],
-  [/claude-sonnet-5-5(?!\d)/, { leastThinking: { thinking: { type: 'between_tools' } } }],
+  [/claude-sonnet-5-5(?!\d)/, { minThinking: { thinking: { type: 'between_tools' } } }],
   [/claude-opus-5-5(?!\d)/, LOW],
   // docs.aws.amazon.com/bedrock, Adaptive thinking, 2026-11: these refuse `disabled`.
   [/claude-(?:fable-5|mythos-(?:5|preview))(?!\d)/, LOW],
@@ -40,7 +40,7 @@ export function formsOf(model: string): ModelForms {
 /** Refuses sampling at the models that refuse it. */
 export const NO_SAMPLING: UnsupportedFeature = {
   feature: 'temperature',
-  fate: 'refused',
+  action: 'refused',
   when: 'another sampling than the default one, at models that have no other',
   why: 'and `top_p` and `top_k` have one value alone at this model',
   isIn: ({ temperature = 1, topP = 1, topK }, model) =>
@@ -49,7 +49,7 @@ export const NO_SAMPLING: UnsupportedFeature = {
 
 export const ONE_SAMPLING: UnsupportedFeature = {
   feature: 'topP',
-  fate: 'refused',
+  action: 'refused',
   when: 'beside a temperature, at models that take one of them',
   why: 'cannot stand beside a temperature at this model',
   isIn: ({ temperature = 1, topP = 1 }, model) =>

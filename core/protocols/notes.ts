@@ -1,8 +1,8 @@
+import { parseJson } from '../base/parse-json';
 import type { AnswerEvent, AnswerReader } from '../catalog/answer';
 import type { Protocol } from '../catalog/protocols';
 import type { Deltas, EventNote, SseEvent } from '../catalog/upstream';
 import { mergeUsage, UNKNOWN_USAGE, type Usage } from '../catalog/usage';
-import { parseJson } from '../parse-json';
 import { ChatReader } from './chat/answer';
 import { EmbeddingsReader } from './embeddings/answer';
 import { MalformedEvent } from './event-json';
@@ -60,8 +60,8 @@ export class NoteReader {
   }
 
   event(event: SseEvent): EventNote {
-    const said = readOrMalformed(this.#reader, event);
-    return said === undefined ? { malformed: true } : noteOf(said, dataOf(event), this.#native.usageAt);
+    const events = readOrMalformed(this.#reader, event);
+    return events === undefined ? { malformed: true } : noteOf(events, dataOf(event), this.#native.usageAt);
   }
 
   body(body: unknown): BodyNote {
@@ -89,13 +89,13 @@ export function dataOf({ data = '' }: SseEvent): () => unknown {
 }
 
 /** Returns what answer events mean for routing and money. `whole`: what they were read from. */
-export function noteOf(said: readonly AnswerEvent[], whole: () => unknown, usageAt?: readonly string[]): EventNote {
-  if (said.length === 0) return NOTHING;
-  const [only] = said;
-  if (said.length === 1 && only?.is === 'add' && only.bytes === undefined && only.text !== '')
+export function noteOf(events: readonly AnswerEvent[], whole: () => unknown, usageAt?: readonly string[]): EventNote {
+  if (events.length === 0) return NOTHING;
+  const [only] = events;
+  if (events.length === 1 && only?.is === 'add' && only.bytes === undefined && only.text !== '')
     return { content: true, contentBytes: Buffer.byteLength(only.text) };
   const note: Changing<EventNote> = {};
-  for (const event of said) {
+  for (const event of events) {
     switch (event.is) {
       case 'open':
       case 'add':
@@ -137,7 +137,7 @@ function noteContent(note: Changing<EventNote>, event: Extract<AnswerEvent, { is
 }
 
 /** Returns what a whole answer means. */
-export function bodyNoteOf(said: readonly AnswerEvent[], body: unknown): BodyNote {
-  const { usage = UNKNOWN_USAGE, contentBytes = 0, error } = noteOf(said, () => body);
+export function bodyNoteOf(events: readonly AnswerEvent[], body: unknown): BodyNote {
+  const { usage = UNKNOWN_USAGE, contentBytes = 0, error } = noteOf(events, () => body);
   return error === undefined ? { usage, contentBytes } : { usage, contentBytes: 0, error };
 }

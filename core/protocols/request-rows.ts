@@ -1,6 +1,6 @@
+import { asObject } from '../base/json-values';
 import type { Feature } from '../catalog/conversation';
 import type { Variant } from '../catalog/price';
-import { asObject } from '../json-values';
 import type {
   CostRule,
   Kind,
@@ -16,7 +16,7 @@ import type {
 export const PASSES_OF_A_LOOP = 9;
 
 /** The most uses of one tool. A higher number is a mistake, and its hold would be too large to count. */
-export const MOST_USES = 1_000;
+export const MAX_TOOL_USES = 1_000;
 
 export const free = (why: string): CostRule => ({ class: 'free', why });
 export const bounded = (why: string): CostRule => ({ class: 'bounded', why });

@@ -1,6 +1,6 @@
+import { asText } from '../base/json-values';
+import { parseJson } from '../base/parse-json';
 import type { Signature } from '../catalog/conversation';
-import { asText } from '../json-values';
-import { parseJson } from '../parse-json';
 
 /** The beginning of every signature that the gateway seals for a client of another dialect. Vendors' own signatures are base64 without a dot. */
 export const SEAL = 'tollgate.';

@@ -1,18 +1,18 @@
-import { asArray, asObject } from '../json-values';
+import { asArray, asObject } from '../base/json-values';
 
 /** Words by which no vendor that speaks Chat or Responses holds an answer (platform.openai.com, Structured outputs, 2026-11). */
 const UNHELD =
   /^(?:allOf|oneOf|not|if|then|else|dependent(?:Required|Schemas)|patternProperties|unevaluatedProperties|propertyNames)$/;
 
 /** The most levels of a schema that is held. */
-const MOST_LEVELS = 10;
+const MAX_LEVELS = 10;
 
 /**
  * Returns whether vendors that speak Chat or Responses accept a schema with `strict`: an object at its top, all members of an
  * object required and no others allowed. They refuse the call with any other.
  */
 export function isHeldStrictly(schema: unknown): boolean {
-  return asObject(schema)?.['type'] === 'object' && isHeld(schema, MOST_LEVELS);
+  return asObject(schema)?.['type'] === 'object' && isHeld(schema, MAX_LEVELS);
 }
 
 function isHeld(given: unknown, levels: number): boolean {

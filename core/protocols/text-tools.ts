@@ -1,8 +1,8 @@
+import { asObject, asText, type JsonObject } from '../base/json-values';
+import { parseJson } from '../base/parse-json';
 import type { AnswerEvent } from '../catalog/answer';
 import { type Conversation, NotTranslatable, type Tool, type ToolCallPart } from '../catalog/conversation';
 import { parseForeign, withMember } from '../http/raw-json';
-import { asObject, asText, type JsonObject } from '../json-values';
-import { parseJson } from '../parse-json';
 import { shortName } from './fitted';
 import { BROKEN_INPUT } from './limits';
 

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
+import { asObject, type JsonObject } from '../base/json-values';
 import { type Feature, NotTranslatable } from '../catalog/conversation';
-import { asObject, type JsonObject } from '../json-values';
 import type { RequestTable, TranslatedRow, TranslationRule } from './request-table';
 
 /** The rule of one member, item, content part or tool. */
@@ -10,7 +10,7 @@ interface NamedRule extends TranslationRule, Pick<TranslatedRow, 'harmless'> {
 }
 
 /** Returns the path of a member of the object at `path`; the request itself has an empty path. */
-export function pathOf(path: string, name: string): string {
+export function memberPath(path: string, name: string): string {
   return path === '' ? name : `${path}.${name}`;
 }
 
@@ -40,8 +40,8 @@ export class TranslationRules {
       const shown = place.replace(/\[\w+\]/, '[]');
       add(
         rows,
-        (name) => pathOf(place, name),
-        (name) => pathOf(shown, name),
+        (name) => memberPath(place, name),
+        (name) => memberPath(shown, name),
       );
     }
     this.names = names;
@@ -62,10 +62,10 @@ export class TranslationRules {
     const carrying: Record<string, unknown> = {};
     for (const [name, value] of Object.entries(object)) {
       if (value === null || value === undefined) continue;
-      const rule = this.#rules.get(pathOf(place, name));
-      if (rule === undefined && !isEcho) throw new NotTranslatable(pathOf(path, name), UNKNOWN);
+      const rule = this.#rules.get(memberPath(place, name));
+      if (rule === undefined && !isEcho) throw new NotTranslatable(memberPath(path, name), UNKNOWN);
       if (rule?.action === 'refused' && !isHarmless(rule, value))
-        throw new NotTranslatable(pathOf(path, name), rule.why);
+        throw new NotTranslatable(memberPath(path, name), rule.why);
       if (rule?.action === 'carried') carrying[name] = value;
     }
     return carrying;

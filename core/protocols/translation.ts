@@ -1,11 +1,11 @@
-import { append } from '../append';
+import { append } from '../base/collections';
+import type { JsonObject } from '../base/json-values';
+import { parseJson } from '../base/parse-json';
 import type { AnswerError, AnswerEvent, AnswerReader, AnswerWriter, ClientEvent } from '../catalog/answer';
 import type { Candidate } from '../catalog/catalog';
 import { guardOf } from '../catalog/guarded-adapter';
 import type { Protocol } from '../catalog/protocols';
 import { type EventNote, readUsualError, type SseEvent, type TranslatedCall } from '../catalog/upstream';
-import type { JsonObject } from '../json-values';
-import { parseJson } from '../parse-json';
 import { clientDialect } from './client-dialects';
 import { isTooLong } from './error-words';
 import { type BodyNote, bodyNoteOf, dataOf, noteOf, readOrMalformed } from './notes';
@@ -13,7 +13,7 @@ import { seal } from './seal';
 import { TextTools } from './text-tools';
 
 /** The properties of the answering candidate that the translation needs. */
-export type Answering = Pick<Candidate, 'adapter' | 'dialect'> & {
+type Answering = Pick<Candidate, 'adapter' | 'dialect'> & {
   readonly model: Pick<Candidate['model'], 'name'>;
   readonly upstream: Pick<Candidate['upstream'], 'name'> & Partial<Pick<Candidate['upstream'], 'adapterSettings'>>;
 };
@@ -35,7 +35,7 @@ export interface TranslatedEvent {
   readonly written: readonly ClientEvent[];
 }
 
-export interface TranslatedBody extends BodyNote {
+interface TranslatedBody extends BodyNote {
   /** The body for the client. */
   readonly written: JsonObject;
 }
@@ -106,11 +106,11 @@ export class Translation {
     const wasPaid = this.#isPaid;
     const read = readOrMalformed(this.#reader, event);
     if (read === undefined) return this.#isFinished ? NOTHING : { note: { malformed: true }, written: [] };
-    const said = this.#checked(read);
-    const note = noteOf(said, dataOf(event));
+    const answerEvents = this.#checked(read);
+    const note = noteOf(answerEvents, dataOf(event));
     if (note.error !== undefined && this.#isFinished) return NOTHING;
     if (wasPaid && (note.contentBytes ?? 0) > 0 && !this.#hasEnded) return this.#late();
-    return { note, written: this.#write(said) };
+    return { note, written: this.#write(answerEvents) };
   }
 
   /** Ends a stream whose upstream sends content where the answer is complete. The client must not take it for whole. */
@@ -135,26 +135,26 @@ export class Translation {
 
   /** Returns an unstreamed answer as a stream, for a client that asked for one. @throws if it is no answer of its dialect */
   streamed(body: unknown): TranslatedEvent {
-    const said = this.#checked(this.#reader.body(body));
-    const note = noteOf(said, () => body);
-    return { note, written: note.error === undefined ? this.#write(said) : [] };
+    const answerEvents = this.#checked(this.#reader.body(body));
+    const note = noteOf(answerEvents, () => body);
+    return { note, written: note.error === undefined ? this.#write(answerEvents) : [] };
   }
 
   /** Returns a stream as a body, for a client that did not ask for one. @throws if it is not whole, or no answer of its dialect */
   gathered(events: readonly SseEvent[]): TranslatedBody {
-    const said: AnswerEvent[] = [];
+    const answerEvents: AnswerEvent[] = [];
     for (const event of events) {
-      append(said, this.#checked(this.#reader.event(event)));
-      if (said.at(-1)?.is === 'error') return this.#bodyOf(said, parseJson(event.data ?? ''));
+      append(answerEvents, this.#checked(this.#reader.event(event)));
+      if (answerEvents.at(-1)?.is === 'error') return this.#bodyOf(answerEvents, parseJson(event.data ?? ''));
     }
-    append(said, this.#reader.end());
-    if (!this.#isFinished && !said.some(({ is }) => is === 'end')) throw new Error('the stream is not whole');
-    return this.#bodyOf(said, undefined);
+    append(answerEvents, this.#reader.end());
+    if (!this.#isFinished && !answerEvents.some(({ is }) => is === 'end')) throw new Error('the stream is not whole');
+    return this.#bodyOf(answerEvents, undefined);
   }
 
-  #bodyOf(said: readonly AnswerEvent[], body: unknown): TranslatedBody {
-    const note = bodyNoteOf(said, body);
-    return { ...note, written: note.error === undefined ? this.#writer.body(this.#forWriter(said)) : {} };
+  #bodyOf(answerEvents: readonly AnswerEvent[], body: unknown): TranslatedBody {
+    const note = bodyNoteOf(answerEvents, body);
+    return { ...note, written: note.error === undefined ? this.#writer.body(this.#forWriter(answerEvents)) : {} };
   }
 
   /**
@@ -180,31 +180,31 @@ export class Translation {
       this.#hasContent ||= read.some(({ is }) => is === 'add');
       return read;
     }
-    const said: AnswerEvent[] = [];
+    const answerEvents: AnswerEvent[] = [];
     let hasFinalUsage = false;
     for (const event of read) {
       if (event.is === 'add' || (event.is === 'open' && event.part.is === 'tool_call')) this.#hasContent = true;
       if (event.is === 'begin') this.#id ??= event.id;
       if (event.is === 'usage') hasFinalUsage ||= event.isFinal === true;
       if (event.is === 'end' && this.#finished.size === 0) {
-        if (!this.#hasContent) return brokenOff(said, read, 'no content');
-        said.push(UNSAID);
+        if (!this.#hasContent) return brokenOff(answerEvents, read, 'no content');
+        answerEvents.push(MISSING_FINISH);
       }
-      if (event.is !== 'finish') said.push(event);
+      if (event.is !== 'finish') answerEvents.push(event);
       else if (event.reason === 'broken' || (event.reason === 'unknown' && !this.#hasContent))
-        return brokenOff(said, read, event.stop);
+        return brokenOff(answerEvents, read, event.stop);
       else {
         this.#finished.add(event.choice);
-        said.push(event.reason === 'unknown' ? { is: 'finish', choice: event.choice, reason: 'end' } : event);
+        answerEvents.push(event.reason === 'unknown' ? { is: 'finish', choice: event.choice, reason: 'end' } : event);
       }
     }
     this.#isPaid ||= hasFinalUsage && this.#isFinished;
-    return said;
+    return answerEvents;
   }
 
-  #write(said: readonly AnswerEvent[]): readonly ClientEvent[] {
+  #write(answerEvents: readonly AnswerEvent[]): readonly ClientEvent[] {
     const written: ClientEvent[] = [];
-    for (const event of this.#forWriter(said)) {
+    for (const event of this.#forWriter(answerEvents)) {
       if (this.#hasEnded) break;
       this.#hasEnded = event.is === 'end';
       append(written, this.#writer.write(event));
@@ -213,10 +213,12 @@ export class Translation {
   }
 
   /** Leaves out the parts that the client's dialect has no place for. */
-  #forWriter(said: readonly AnswerEvent[]): readonly AnswerEvent[] {
-    for (const event of said) if (event.is === 'open' && event.part.is === 'other') this.#others.add(event.at);
+  #forWriter(answerEvents: readonly AnswerEvent[]): readonly AnswerEvent[] {
+    for (const event of answerEvents) if (event.is === 'open' && event.part.is === 'other') this.#others.add(event.at);
     const known =
-      this.#others.size === 0 ? said : said.filter((event) => !('at' in event && this.#others.has(event.at)));
+      this.#others.size === 0
+        ? answerEvents
+        : answerEvents.filter((event) => !('at' in event && this.#others.has(event.at)));
     return this.#texts.unwrapped(known);
   }
 }
@@ -228,15 +230,19 @@ function isPlain(event: AnswerEvent): boolean {
   return event.is === 'add' || (event.is === 'usage' && event.isFinal !== true);
 }
 
-const UNSAID: AnswerEvent = { is: 'finish', choice: 0, reason: 'end' };
+const MISSING_FINISH: AnswerEvent = { is: 'finish', choice: 0, reason: 'end' };
 const END: AnswerEvent = { is: 'end' };
 const LATE: AnswerError = { message: 'The upstream sent content behind the end of its answer.' };
 
 /** Ends an answer by an error where `said` breaks off. What it has used stays known. */
-function brokenOff(said: readonly AnswerEvent[], read: readonly AnswerEvent[], word = ''): readonly AnswerEvent[] {
-  const used = read.filter((event) => event.is === 'usage' && !said.includes(event));
+function brokenOff(
+  answerEvents: readonly AnswerEvent[],
+  read: readonly AnswerEvent[],
+  word = '',
+): readonly AnswerEvent[] {
+  const used = read.filter((event) => event.is === 'usage' && !answerEvents.includes(event));
   const error = { message: `The upstream broke off its answer: ${word}`, code: word };
-  return [...said, ...used, { is: 'error', error }];
+  return [...answerEvents, ...used, { is: 'error', error }];
 }
 
 function ownReader({ adapter }: Answering, { asked }: TranslatedFor): AnswerReader {

@@ -1,7 +1,7 @@
-import { asObject, type JsonObject } from '../json-values';
+import { asObject, type JsonObject } from '../base/json-values';
 
 /** The most paths that are reported. All items of a list share one path, such as `iterations.input_tokens`. */
-const MOST_PATHS = 20;
+const MAX_PATHS = 20;
 
 /**
  * Returns the paths of a report's numbers that are not known; undefined if there are none. A vendor that counts something new may
@@ -14,7 +14,7 @@ export function unknownNumbers(report: JsonObject, known: ReadonlySet<string>): 
 }
 
 function look(value: unknown, path: string, known: ReadonlySet<string>, found: string[]): void {
-  if (found.length === MOST_PATHS) return;
+  if (found.length === MAX_PATHS) return;
   if (typeof value === 'number') {
     if (value !== 0 && !known.has(path)) found.push(path);
   } else if (Array.isArray(value)) {

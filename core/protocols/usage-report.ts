@@ -1,5 +1,5 @@
+import { asArray, asCount, asObject, asText, type JsonObject } from '../base/json-values';
 import { type Counts, METERS, type Meter, type TokenMeter, type Usage } from '../catalog/usage';
-import { asArray, asCount, asObject, asText, type JsonObject } from '../json-values';
 import { unknownNumbers } from './unknown-numbers';
 
 /** The places of one count in a report, and the count that it belongs to. */
@@ -51,7 +51,7 @@ export function usageReader(table: UsageTable) {
   const paths = [...rows.all.flatMap(({ at, orSumOf = [] }) => [...at, ...orSumOf]), ...free, total];
   const known: ReadonlySet<string> = new Set(paths.map((path) => path.replace(/\[[^\]]*\]/g, '')));
   return (report: JsonObject, { totalHas }: UsageSettings = {}): ReportedCounts => {
-    const reading = new Reading(rows, report, totalHas);
+    const reading = new ReportReader(rows, report, totalHas);
     const sum = totalAt(report) ?? 0;
     if (sum > 0 && !reading.agreesWith(sum)) reading.doubt(total);
     reading.dropContradictions();
@@ -90,8 +90,8 @@ interface Row extends CountRow {
   readonly mayMove: boolean;
   /** Whether a 0 is a fact that records show. */
   readonly keepsZero: boolean;
-  readonly places: readonly Place[];
-  readonly parts: readonly Place[];
+  readonly places: readonly CountReader[];
+  readonly parts: readonly CountReader[];
 }
 
 /** A count with those that belong to it. */
@@ -174,7 +174,7 @@ function saidOf({ places, parts }: Row, report: JsonObject): readonly number[] {
 }
 
 /** One report. Counts that contradict others are dropped, and named as suspect. Translated streams may have one in each event. */
-class Reading {
+class ReportReader {
   #suspect: Set<string> | undefined;
   /** The counts by the numbers of their rows. */
   readonly #found: (number | undefined)[] = [];
@@ -297,9 +297,9 @@ function sumOf(counts: readonly (number | undefined)[]): number | undefined {
   return known.length === 0 ? undefined : known.reduce((sum, count) => sum + count, 0);
 }
 
-type Place = (report: JsonObject) => number | undefined;
+type CountReader = (report: JsonObject) => number | undefined;
 
-function placeOf(path: string): Place {
+function placeOf(path: string): CountReader {
   if (/^\w+$/.test(path)) return (report) => asCount(report[path]);
   const steps = path.split('.').map((step) => step.split(/[[=\]]/));
   return (report) => countAt(report, steps, 0);

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex';
-import { formatUsd } from '../money';
-import { dayOf, startOf, startsWithin, stepFrom } from './time-zones';
+import { formatUsd } from '../base/money';
+import { localDayOf, startOf, startsWithin, stepFrom } from './time-zones';
 import { readSums } from './usage-sums';
 
 /** The spending of an account by the days of a time zone. A call counts when it began, a sandbox when one of its periods was settled. */
@@ -56,7 +56,7 @@ export async function readSpending(database: Knex, accountId: string, timeZone: 
     lastMonthUsd: between(lastMonthMs, monthMs),
     lastMonthToThisDayUsd: formatUsd((early?.callsE8 ?? 0n) + (early?.sandboxesE8 ?? 0n)),
     days: days.slice(-SHOWN_DAYS).map(({ startMs, callsE8, sandboxesE8, calls: count }) => ({
-      day: dayOf(startMs, timeZone),
+      day: localDayOf(startMs, timeZone),
       callsUsd: formatUsd(callsE8),
       sandboxesUsd: formatUsd(sandboxesE8),
       calls: count,

@@ -39,6 +39,6 @@ export function startsWithin(
 }
 
 /** Returns the day in this time zone, such as `2026-11-21`. */
-export function dayOf(atMs: number, timeZone: string): string {
+export function localDayOf(atMs: number, timeZone: string): string {
   return DateTime.fromMillis(atMs, { zone: timeZone }).toFormat('yyyy-MM-dd');
 }

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex';
 import type { Logger } from 'pino';
-import { type Loop, onFirstFailure, startLoop } from '../loop';
+import { type Loop, onFirstFailure, startLoop } from '../base/loop';
 
 interface UsageRollUpOptions {
   readonly database: Knex;

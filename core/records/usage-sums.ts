@@ -93,7 +93,7 @@ export async function readSums(database: Knex, filters: SumFilters, slots: reado
 }
 
 /** Calls and cost of one slot and name. The dearest names have cells of their own; `null` stands for all others together. */
-export interface Cell {
+export interface UsageCell {
   readonly slot: number;
   readonly name: string | null;
   readonly calls: bigint;
@@ -105,7 +105,7 @@ export async function readCells(
   filters: SumFilters,
   slots: readonly Slot[],
   { by, most }: { readonly by: GroupedBy; readonly most: number },
-): Promise<readonly Cell[]> {
+): Promise<readonly UsageCell[]> {
   const groupedBy = groupedByOf(filters, by);
   const summed = sumsOf(database, filters, groupedBy)
     .select(database.raw('usage.name, sum(usage.calls) AS calls, sum(usage.cost_e8) AS cost_e8'))
@@ -114,7 +114,7 @@ export async function readCells(
     .select(database.raw(`${USAGE_NAMES[by]} AS name, sum(usage.calls) AS calls, sum(usage.cost_e8) AS cost_e8`))
     .groupByRaw('1');
   const found = inSlots(database, splitSlots(slots, groupedBy), { summed, counted });
-  const { rows } = await database.raw<{ rows: readonly Cell[] }>(
+  const { rows } = await database.raw<{ rows: readonly UsageCell[] }>(
     `WITH cell AS MATERIALIZED (
       SELECT slot, name, sum(calls) AS calls, sum(cost_e8) AS cost_e8
       FROM (:found) AS part GROUP BY slot, name),

@@ -1,8 +1,8 @@
 import type { Payer } from '../ledger/ledger';
-import { groupOf, type Place, type Rollout, type RolloutPosition } from './rollout';
+import { groupOf, type Rollout, type RolloutAssignment, type RolloutPosition } from './rollout';
 
 /** A call's place in the one rollout that it takes part in. Only calls whose group was drawn are compared. */
-export interface RolloutPart extends Pick<RolloutPosition, 'run' | 'stage'>, Place {
+export interface RolloutPart extends Pick<RolloutPosition, 'run' | 'stage'>, RolloutAssignment {
   readonly name: string;
   /** The treatment's upstream is ejected or disabled, so the call went elsewhere. */
   isMissed: boolean;
@@ -10,7 +10,7 @@ export interface RolloutPart extends Pick<RolloutPosition, 'run' | 'stage'>, Pla
 
 /** The outcome of a call in a rollout, or of a mirrored call. */
 export interface SeenCall extends Omit<RolloutPart, 'group' | 'isMissed'> {
-  readonly group: Place['group'] | 'shadow';
+  readonly group: RolloutAssignment['group'] | 'shadow';
   readonly accountId: string;
   /** An attempt failed because of its upstream, or the call missed the treatment's upstream. */
   readonly isError: boolean;
@@ -42,9 +42,9 @@ interface JoiningFacts {
 }
 
 /** The maximum number of mirrored calls at the same time. Calls above it are not mirrored. */
-const MIRRORS_AT_MOST = 32;
+const MAX_MIRRORS = 32;
 /** The maximum size of the requests that are kept for mirrored calls, together. */
-const MIRRORED_AT_MOST_BYTES = 32 * 1024 * 1024;
+const MAX_MIRRORED_BYTES = 32 * 1024 * 1024;
 
 /**
  * The position of each rollout as calls see it, and the outcomes of calls. It is in memory, so that no call waits. The plugin
@@ -68,7 +68,7 @@ export class LiveRollouts {
   }
 
   position(rollout: Rollout): RolloutPosition | undefined {
-    return this.#positions.get(keyOf(rollout));
+    return this.#positions.get(rolloutKeyOf(rollout));
   }
 
   /** Returns the place of a call in a rollout. The first answer holds for the whole call. */
@@ -97,7 +97,7 @@ export class LiveRollouts {
 
   /** Begins a mirrored call. Returns what to call at its end; undefined if too many are under way. */
   beginMirror(cancel: () => void, bytes: number): (() => void) | undefined {
-    if (this.#mirrors.size >= MIRRORS_AT_MOST || this.#mirroredBytes + bytes > MIRRORED_AT_MOST_BYTES) {
+    if (this.#mirrors.size >= MAX_MIRRORS || this.#mirroredBytes + bytes > MAX_MIRRORED_BYTES) {
       this.mirrorsDropped += 1;
       return undefined;
     }
@@ -141,6 +141,6 @@ function isUpstreamsFault({ outcome, status }: EndedAttempt): boolean {
   return outcome !== 'answered' && outcome !== 'cancelled' && !OF_THE_CALL.has(status);
 }
 
-export function keyOf({ name, definition }: Pick<Rollout, 'name' | 'definition'>): string {
+export function rolloutKeyOf({ name, definition }: Pick<Rollout, 'name' | 'definition'>): string {
   return `${name} ${definition}`;
 }

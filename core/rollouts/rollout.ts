@@ -85,7 +85,7 @@ export function definitionOf({ change, stickyBy }: Pick<Rollout, 'change' | 'sti
 }
 
 /** The group that a call is in. */
-export interface Place {
+export interface RolloutAssignment {
   readonly group: RolloutGroup;
   /** A draw decided the group, not `include` or `exclude`. */
   readonly isDrawn: boolean;
@@ -97,7 +97,7 @@ export function groupOf(
   share: number,
   { accountId, keyId }: Payer,
   callId: string,
-): Place {
+): RolloutAssignment {
   if (exclude.has(accountId) || exclude.has(keyId)) return { group: 'control', isDrawn: false };
   if (include.has(accountId) || include.has(keyId)) return { group: 'treatment', isDrawn: false };
   const who = stickyBy === 'account' ? accountId : stickyBy === 'key' ? keyId : callId;

@@ -1,9 +1,9 @@
 import type { Knex } from 'knex';
 import { Gauge } from 'prom-client';
+import { metrics } from '../base/metrics';
 import type { OpenCalls } from '../calls/open-calls';
 import { BUFFERED } from '../http/buffered-bytes';
 import type { Leases } from '../ledger/leases';
-import { metrics } from '../metrics';
 
 interface Exposed {
   readonly openCalls: Pick<OpenCalls, 'count'>;

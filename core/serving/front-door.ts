@@ -5,15 +5,15 @@ import { requestEnded } from '../api/request-ended';
 import type { OwnHosts, Route } from '../api/route';
 import { compileRoutes, confirmedKey, requestFacts, serveVisit, toVisit } from '../api/router';
 import { takeUpgrades } from '../api/upgrades';
+import { fail, type GatewayError } from '../base/errors';
+import type { Role } from '../base/role';
 import { isSocketPath } from '../catalog/protocols';
-import { fail, type GatewayError } from '../errors';
 import { type CallTable, compileCallTable } from '../gateway/call-table';
 import { declaredBy, type PipelineGateway } from '../gateway/pipeline';
 import type { Cors } from '../http/cors';
 import { newRequestId, sendError } from '../http/http';
 import { hostOf, isDirectHost, pathOf, settleHead } from '../http/request-head';
 import type { Operators } from '../operators/operators';
-import type { Role } from '../role';
 import { signedIn } from '../sign-in/console-requests';
 import { ClientSockets, type SocketSettings } from '../sockets/client-sockets';
 import { asksForWebSocket } from '../sockets/handshake';
@@ -93,11 +93,11 @@ export function openFrontDoor(gateway: PipelineGateway, options: FrontDoorOption
         return undefined;
       }
       const place = calls.find(request, host);
-      if (place.is === 'call') return place;
+      if (place.kind === 'call') return place;
       const isDirect = isDirectHost(host);
       const routes = isDirect ? directRoutes : publicRoutes;
       if (routes.methodsOf(pathOf(request)).length > 0) void routes.serve(request, response, who);
-      else if (place.is === 'other-method') refuse(request, response, otherMethod(place.allow));
+      else if (place.kind === 'other-method') refuse(request, response, otherMethod(place.allow));
       else refuse(request, response, isDirect ? notDirect() : notFound(request));
       return undefined;
     },
@@ -142,7 +142,7 @@ function isOfConsole(request: IncomingMessage): boolean {
 /** Returns whether calls of this address may come over a WebSocket, which is so if a POST to it is a call. */
 function hasSocket(calls: CallTable, { url }: IncomingMessage, host: string): boolean {
   if (!isSocketPath(pathOf({ url }))) return false;
-  return calls.find({ url, method: 'POST' }, host).is === 'call';
+  return calls.find({ url, method: 'POST' }, host).kind === 'call';
 }
 
 const READ_ONLY = "Express Gateway's own admin API is read-only. Change gateway.config.yml instead.";

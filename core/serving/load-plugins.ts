@@ -1,5 +1,9 @@
 import { createRequire } from 'node:module';
 import { dirname, isAbsolute, join } from 'node:path';
+import { registerFrom, requireContract } from '../base/extension-contract';
+import { detectLeaks } from '../base/resource-leaks';
+import { compileCheck } from '../base/settings';
+import { ownerNumber, watchPlugin, within } from '../base/watchdog';
 import { mayBeField } from '../calls/call';
 import { registerAdapter } from '../catalog/adapters';
 import type { AnyAdapter } from '../catalog/upstream';
@@ -8,14 +12,10 @@ import { type LocatedProblem, locate, withHint } from '../configuration/problems
 import { GATEWAY_SCHEMA, type SystemSettings } from '../configuration/schema';
 import { readProxies, readSystemSettings } from '../configuration/system-settings';
 import { ConfigurationError } from '../configuration/yaml-file';
-import { registerFrom, requireContract } from '../contracts';
 import { type Manifest, OWN_MANIFESTS, settingsSchema } from '../gateway/manifest';
 import { PLUGIN_CONTRACT, type Plugin } from '../gateway/plugin';
 import { POLICY_CONTRACT, type Policy } from '../gateway/policy';
 import type { Proxies } from '../http/proxies';
-import { leavesNothing } from '../left-open';
-import { compileCheck } from '../settings';
-import { ownerNumber, watchPlugin, within } from '../watchdog';
 
 export interface LoadedPlugin {
   /** The package as system.config.yml names it, or the full path where it was found. */
@@ -217,7 +217,7 @@ function sectionsOf(plugins: readonly LoadedPlugin[], problems: LocatedProblem[]
 function watched(section: Section, owner: string): Section {
   const { check, rollouts } = section;
   const number = ownerNumber(owner);
-  const watch = <T>(work: () => T) => within(number, () => leavesNothing(owner, work));
+  const watch = <T>(work: () => T) => within(number, () => detectLeaks(owner, work));
   return {
     ...section,
     ...(check && { check: (...given) => watch(() => check(...given)) }),

@@ -1,8 +1,8 @@
+import type { Schema } from '../base/settings';
 import { adapterNames, findAdapter } from '../catalog/adapters';
 import { gatewaySchema, type Loaded } from '../configuration/configuration';
 import { type GATEWAY_SCHEMA, SYSTEM_SCHEMA } from '../configuration/schema';
 import { settingsSchema } from '../gateway/manifest';
-import type { Schema } from '../settings';
 import type { LoadedPlugins } from './load-plugins';
 
 type JsonSchema = Readonly<Record<string, unknown>>;

@@ -1,11 +1,11 @@
 import type { OwnHosts, Route } from '../api/route';
 import { RouteTable } from '../api/route-table';
+import type { Stop } from '../base/resources';
+import { StartFailure } from '../base/start-failure';
+import { ownerNumber, within } from '../base/watchdog';
+import { withTimeout } from '../base/with-timeout';
 import type { EndpointSettings } from '../configuration/pipelines';
 import type { PluginGateway } from '../gateway/plugin-gateway';
-import { inTime } from '../in-time';
-import type { Stop } from '../resources';
-import { StartFailure } from '../start-failure';
-import { ownerNumber, within } from '../watchdog';
 import type { LoadedPlugin } from './load-plugins';
 
 /** How long a plugin may take to start. A slower one ends the start of the process with an error that names it. */
@@ -67,7 +67,7 @@ async function startInTime<T>(loaded: LoadedPlugin, withinMs: number, start: () 
       `The plugin ${placeOf(loaded)} has not started within ${withinMs / 1_000} s: its \`start\` must resolve as soon as its work has begun.`,
     );
   try {
-    return await inTime(within(ownerNumber(`plugin ${loaded.plugin.name}`), start), withinMs, late);
+    return await withTimeout(within(ownerNumber(`plugin ${loaded.plugin.name}`), start), withinMs, late);
   } catch (cause) {
     throw fault(loaded, 'start', cause);
   }

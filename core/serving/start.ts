@@ -1,9 +1,9 @@
 import type { Server } from 'node:http';
+import { log } from '../base/log';
+import { safeErrorFields } from '../base/safe-error';
+import { EXIT_CONFIGURATION, StartFailure } from '../base/start-failure';
 import type { Configuration } from '../configuration/configuration';
 import { ConfigurationError } from '../configuration/yaml-file';
-import { log } from '../log';
-import { EXIT_CONFIGURATION, StartFailure } from '../start-failure';
-import { describeFault } from '../thrown';
 
 /** What the log says about a serving process. */
 export type Facts = Readonly<Record<string, unknown>>;
@@ -70,7 +70,7 @@ export function readArguments(given: readonly string[]): 'serve' | 'check' | 'mi
 }
 
 /** Ends a start that has failed. It explains what an operator can fix and exits 78; any other error keeps its stack and exits 1. */
-export function explain(error: unknown): never {
+export function explainStartFailure(error: unknown): never {
   if (error instanceof ConfigurationError || error instanceof StartFailure) {
     const number = error instanceof ConfigurationError ? error.number : undefined;
     const which =
@@ -92,6 +92,6 @@ export function explain(error: unknown): never {
     );
     process.exit(EXIT_CONFIGURATION);
   }
-  log.fatal({ error: describeFault(error) }, 'tollgate failed with an unexpected error');
+  log.fatal({ error: safeErrorFields(error) }, 'tollgate failed with an unexpected error');
   process.exit(1);
 }

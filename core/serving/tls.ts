@@ -7,12 +7,12 @@ import { createSecureContext, createServer, type SecureContext, TLSSocket } from
 import { isDeepStrictEqual } from 'node:util';
 import type { Logger } from 'pino';
 import { Gauge } from 'prom-client';
+import { metrics } from '../base/metrics';
+import type { Stop } from '../base/resources';
 import type { Configuration } from '../configuration/configuration';
 import type { TlsSettings } from '../configuration/schema';
 import { watchFile } from '../configuration/watch-file';
 import { ConfigurationError } from '../configuration/yaml-file';
-import { metrics } from '../metrics';
-import type { Stop } from '../resources';
 
 /** A certificate with its private key, both in PEM, as files hold them. */
 interface KeyPair {

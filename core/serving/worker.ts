@@ -3,9 +3,9 @@ import { once } from 'node:events';
 import { Server as NetServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
+import { metrics, readMetricsFrom } from '../base/metrics';
+import { safeErrorFields } from '../base/safe-error';
 import type { LiveConfiguration } from '../configuration/live-configuration';
-import { metrics, readMetricsFrom } from '../metrics';
-import { describeFault } from '../thrown';
 import type { ExpressGateway } from './express-gateway';
 import type { Facts } from './start';
 
@@ -83,7 +83,7 @@ export interface Ready {
 }
 
 /** Reports this worker's metrics to the primary before it ends. */
-export async function leaveMetrics(primary: Channel | undefined): Promise<void> {
+export async function publishMetrics(primary: Channel | undefined): Promise<void> {
   await primary?.ask('last-metrics', await metrics.getMetricsAsJSON());
 }
 
@@ -96,7 +96,7 @@ interface WorkerParts extends Ready {
   readonly servers: ExpressGateway;
   readonly live: LiveConfiguration;
   /** Asks clients with a WebSocket to reconnect. */
-  readonly leaveSockets: () => void;
+  readonly closeSockets: () => void;
   /** Resolves when no call, request or WebSocket is open. */
   readonly none: () => Promise<unknown>;
   readonly stop: (exitCode: number) => void;
@@ -105,7 +105,7 @@ interface WorkerParts extends Ready {
 
 /** Serves as one of several workers, until the primary, a signal or a fault ends it. Returns a function that stops it after a fault. */
 export function serveAsWorker(primary: Channel, parts: WorkerParts): (exitCode: number) => void {
-  const { servers, live, leaveSockets, none, stop, facts, log } = parts;
+  const { servers, live, closeSockets, none, stop, facts, log } = parts;
   let isLeaving = false;
   let isStopping = false;
   const stopOnce = () => {
@@ -127,14 +127,14 @@ export function serveAsWorker(primary: Channel, parts: WorkerParts): (exitCode: 
     log.info('this worker stops: other workers take new calls, and it exits when its own calls have ended');
     const closed = once(servers.http, 'close');
     closeListeners();
-    leaveSockets();
+    closeSockets();
     // Idle connections stay open for the keep-alive time that their clients were promised.
     const promised = sleep(servers.http.keepAliveTimeout);
     void Promise.race([closed, promised]).then(none).then(stopOnce);
   };
   const openAdmin = (): Promise<void> =>
     servers.openAdmin().catch(async (error: unknown) => {
-      log.error({ error: describeFault(error) }, 'the admin listener cannot be opened; it is retried');
+      log.error({ error: safeErrorFields(error) }, 'the admin listener cannot be opened; it is retried');
       await sleep(OPEN_AGAIN_MS);
       return openAdmin();
     });
@@ -146,7 +146,7 @@ export function serveAsWorker(primary: Channel, parts: WorkerParts): (exitCode: 
     metrics: () => metrics.getMetricsAsJSON(),
     reload: () =>
       live.reload('worker').catch((error: unknown) => {
-        log.error({ error: describeFault(error) }, 'the configuration could not be read');
+        log.error({ error: safeErrorFields(error) }, 'the configuration could not be read');
       }),
   });
   process.on('SIGTERM', () => {

@@ -2,17 +2,23 @@ import cluster, { type Worker } from 'node:cluster';
 import { availableParallelism } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
-import { StartFailure } from '../start-failure';
-import { countersOf, type MetricsAsJson, type MetricsFormat, sumMetrics, writeMetrics } from '../summed-metrics';
+import {
+  aggregateMetrics,
+  countersOf,
+  type MetricsAsJson,
+  type MetricsFormat,
+  writeMetrics,
+} from '../base/aggregate-metrics';
+import { StartFailure } from '../base/start-failure';
 import type { Facts } from './start';
 import { Channel, type Message, type Ready } from './worker';
 
-const MOST_WORKERS = 256;
+const MAX_WORKERS = 256;
 
 /** A worker that ends sooner may end in the same way again. The next one therefore waits, twice as long each time. */
 const STEADY_AFTER_MS = 30_000;
 const FIRST_WAIT_MS = 1_000;
-const MOST_WAIT_MS = 30_000;
+const MAX_WAIT_MS = 30_000;
 
 /** A worker whose event loop is blocked must not delay the others. */
 const METRICS_WITHIN_MS = 2_000;
@@ -30,10 +36,10 @@ export function readWorkers(env: NodeJS.ProcessEnv, log: Logger): number {
 }
 
 function countOf(given: string): number {
-  if (given === 'auto') return Math.min(availableParallelism(), MOST_WORKERS);
+  if (given === 'auto') return Math.min(availableParallelism(), MAX_WORKERS);
   const count = /^[1-9]\d*$/.test(given) ? Number(given) : 0;
-  if (count >= 1 && count <= MOST_WORKERS) return count;
-  throw new StartFailure(`WORKERS is "${given}", but it must be auto or a whole number from 1 to ${MOST_WORKERS}.`);
+  if (count >= 1 && count <= MAX_WORKERS) return count;
+  throw new StartFailure(`WORKERS is "${given}", but it must be auto or a whole number from 1 to ${MAX_WORKERS}.`);
 }
 
 /** Starts this many workers, replaces those that end, and exits with the last of them. */
@@ -181,7 +187,7 @@ class Workers {
     if (this.#missing() <= 0) return;
     const isEarly = performance.now() - member.startedMs < STEADY_AFTER_MS;
     this.#endedEarly = isEarly ? this.#endedEarly + 1 : 0;
-    const waitMs = this.#endedEarly < 2 ? 0 : Math.min(FIRST_WAIT_MS * 2 ** (this.#endedEarly - 2), MOST_WAIT_MS);
+    const waitMs = this.#endedEarly < 2 ? 0 : Math.min(FIRST_WAIT_MS * 2 ** (this.#endedEarly - 2), MAX_WAIT_MS);
     this.log.warn({ ended: member.worker.process.pid, ...how, waitMs }, 'a worker ended and is replaced');
     clearTimeout(this.#filling);
     this.#filling = setTimeout(() => this.#fill(), waitMs);
@@ -220,7 +226,7 @@ class Workers {
 
   #keepCounters({ metrics }: Member): void {
     const counters = countersOf(metrics);
-    this.#ended = this.#ended.then((ended) => sumMetrics([ended, counters]));
+    this.#ended = this.#ended.then((ended) => aggregateMetrics([ended, counters]));
   }
 
   /** Returns the sum of all workers' metrics, each worker once. A worker that ends meanwhile counts with its last report. */

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Knex } from 'knex';
-import { fail } from '../errors';
+import { fail } from '../base/errors';
 import { canonicalEmail } from './users';
 
 /**
@@ -13,15 +13,15 @@ interface Pace {
   /** How many attempts need no wait. */
   readonly free: number;
   /** The longest wait. Each further attempt doubles the wait up to this. */
-  readonly waitAtMostSeconds: number;
+  readonly maxWaitSeconds: number;
 }
 
 /** Lower than that of a place: a guesser at one place must not lock the owner of the address out. */
-const PER_EMAIL: Pace = { free: 5, waitAtMostSeconds: 30 };
-const PER_PLACE: Pace = { free: 20, waitAtMostSeconds: 300 };
+const PER_EMAIL: Pace = { free: 5, maxWaitSeconds: 30 };
+const PER_PLACE: Pace = { free: 20, maxWaitSeconds: 300 };
 
 /** No secret can be guessed there, but each request asks the identity provider. */
-const PER_PLACE_AT_PROVIDER: Pace = { free: 60, waitAtMostSeconds: 60 };
+const PER_PLACE_AT_PROVIDER: Pace = { free: 60, maxWaitSeconds: 60 };
 
 /** After this time without an attempt, the count starts again. */
 const FORGOTTEN_AFTER_SECONDS = 900;
@@ -38,16 +38,16 @@ const COUNT = `
   WHERE known.next_at <= clock_timestamp()
   RETURNING tries`;
 
-export interface Attempt {
+interface SignInAttempt {
   /** Notes that the attempt was not a guess, so that it does not count. */
   succeeded(): Promise<void>;
 }
 
 /** @throws SIGN_IN_SLOWED */
-export async function beginAttempt(
+export async function beginSignInAttempt(
   database: Knex,
   { email, place }: { readonly email: string; readonly place: string },
-): Promise<Attempt> {
+): Promise<SignInAttempt> {
   const byPlace = subjectOf('place', place);
   const byEmail = subjectOf('email', canonicalEmail(email));
   await count(database, byPlace, PER_PLACE);
@@ -62,7 +62,7 @@ export async function beginAttempt(
 }
 
 /** Counts one of the two requests of a sign-in with an identity provider: the start and the return. @throws SIGN_IN_SLOWED */
-export async function beginAtProvider(database: Knex, place: string): Promise<Attempt> {
+export async function beginAtProvider(database: Knex, place: string): Promise<SignInAttempt> {
   const subject = subjectOf('provider', place);
   await count(database, subject, PER_PLACE_AT_PROVIDER);
   return { succeeded: () => uncount(database, subject, 2) };
@@ -75,17 +75,17 @@ async function uncount(database: Knex, subject: string, tries: number): Promise<
     .delete();
 }
 
-async function count(database: Knex, subject: string, { free, waitAtMostSeconds }: Pace): Promise<void> {
+async function count(database: Knex, subject: string, { free, maxWaitSeconds }: Pace): Promise<void> {
   const { rows } = await database.raw<{ rows: unknown[] }>(COUNT, {
     subject,
     free,
-    most: waitAtMostSeconds,
+    most: maxWaitSeconds,
     forgotten: FORGOTTEN_AFTER_SECONDS,
   });
   if (rows.length > 0) return;
   const known: { next_at: Date } | undefined = await database('sign_in_attempts').where({ subject }).first('next_at');
   const waitMs = (known?.next_at.getTime() ?? 0) - Date.now();
-  const retryAfterSeconds = Math.min(waitAtMostSeconds, Math.max(1, Math.ceil(waitMs / 1_000)));
+  const retryAfterSeconds = Math.min(maxWaitSeconds, Math.max(1, Math.ceil(waitMs / 1_000)));
   throw fail('SIGN_IN_SLOWED', { retryAfterSeconds, details: { retryAfterSeconds } });
 }
 

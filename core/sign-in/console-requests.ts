@@ -1,7 +1,7 @@
 import { timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Knex } from 'knex';
-import { fail } from '../errors';
+import { fail } from '../base/errors';
 import { cookieOf, SESSION_COOKIE } from '../http/cookies';
 import { saidPublicUrl } from '../http/public-url';
 import { csrfTokenOf, findSession, type Session } from './sessions';

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { Knex } from 'knex';
-import { fail } from '../errors';
+import { fail } from '../base/errors';
 import { writeAudit } from '../storage/audit';
 import { hashToken } from './sessions';
 import { findUser, type User } from './users';

@@ -1,5 +1,5 @@
 import { randomBytes, scrypt, timingSafeEqual } from 'node:crypto';
-import { fail } from '../errors';
+import { fail } from '../base/errors';
 
 /**
  * Hashes passwords of users with Node's own scrypt, which needs no native dependency. With these numbers (32 MiB, three passes),
@@ -19,7 +19,7 @@ const HASH_BYTES = 32;
 const MAX_MEMORY_BYTES = 64 * 1024 * 1024;
 
 /** How many passwords may wait. Each needs 32 MiB and a thread that other work waits for, so they are hashed one at a time. */
-const WAITING_AT_MOST = 50;
+const MAX_WAITING = 50;
 
 const STORED = /^\$scrypt\$ln=(\d{1,2}),r=(\d{1,2}),p=(\d{1,2})\$([\w+/]{22})\$([\w+/]{43})$/;
 
@@ -45,7 +45,7 @@ let waiting = 0;
 let last: Promise<unknown> = Promise.resolve();
 
 async function derive(password: string, salt: Buffer, cost: Cost): Promise<Buffer> {
-  if (waiting >= WAITING_AT_MOST) throw fail('OVERLOADED', { retryAfterSeconds: 1 });
+  if (waiting >= MAX_WAITING) throw fail('OVERLOADED', { retryAfterSeconds: 1 });
   waiting += 1;
   const mine = last.then(() => deriveNow(password, salt, cost));
   last = mine.catch(() => undefined).finally(() => (waiting -= 1));

@@ -1,6 +1,6 @@
 import { createHash, createHmac, randomBytes } from 'node:crypto';
 import type { Knex } from 'knex';
-import { fail } from '../errors';
+import { fail } from '../base/errors';
 import { writeAudit } from '../storage/audit';
 import { toUser, type User, type UserRow } from './users';
 

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex';
 import { requireAccount } from '../accounts/accounts';
-import { fail, type GatewayError } from '../errors';
-import { newId } from '../ids';
+import { fail, type GatewayError } from '../base/errors';
+import { newId } from '../base/ids';
 import { writeAudit } from '../storage/audit';
 import { decodeIdCursor, type Page, type PageRequest, toPage, UUID } from '../storage/page';
 import { hashPassword, verifyPassword } from './password';

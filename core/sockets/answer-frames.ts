@@ -1,6 +1,6 @@
-import { errorEnvelope, type GatewayError } from '../errors';
+import { errorEnvelope, type GatewayError } from '../base/errors';
+import { parseJson } from '../base/parse-json';
 import { errorHeaders } from '../http/http';
-import { parseJson } from '../parse-json';
 import { bytesOf, readAll } from '../wire/chunk-reader';
 import { LAST_EVENTS } from '../wire/socket-exchange';
 import { SseSplitter } from '../wire/sse';
@@ -14,7 +14,7 @@ export interface FrameWriter {
 }
 
 /** The same limit as for unstreamed answers of upstreams. */
-const LARGEST_BODY_BYTES = 64 * 1024 * 1024;
+const MAX_BODY_BYTES = 64 * 1024 * 1024;
 
 /**
  * Sends the answer to one call as frames. The data of each event is a frame, and a refusal is one error event. Returns the name of
@@ -25,7 +25,7 @@ export async function giveAnswer(exchange: UpstreamExchange, frames: FrameWriter
   const head = await exchange.head;
   const { status, headers } = head;
   if (String(headers['content-type']).startsWith('text/event-stream')) return giveEvents(exchange, frames);
-  const body = await readAll(exchange, LARGEST_BODY_BYTES);
+  const body = await readAll(exchange, MAX_BODY_BYTES);
   await frames.give(status < 300 ? asLastEvent(body) : errorEventOf(head, body), true);
   return status < 300 ? 'response.completed' : 'error';
 }

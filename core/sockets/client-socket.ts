@@ -1,11 +1,11 @@
 import type { Socket } from 'node:net';
 import WebSocket from 'ws';
-import { toGatewayError } from '../api/thrown';
-import { fail, GatewayError } from '../errors';
+import { toGatewayError } from '../api/to-gateway-error';
+import { fail, GatewayError } from '../base/errors';
+import { log } from '../base/log';
+import { safeErrorFields } from '../base/safe-error';
 import { AnswerRoom, type BodyOwner, BUFFERED, SMALL_BODY_BYTES } from '../http/buffered-bytes';
 import { newRequestId } from '../http/http';
-import { log } from '../log';
-import { describeFault } from '../thrown';
 import { type FrameWriter, ownErrorEvent } from './answer-frames';
 import type { Deliveries, Delivery } from './delivery';
 import { meanwhile, type ReadFrame, readFrame } from './frame';
@@ -30,7 +30,7 @@ export interface SocketTimes {
 }
 
 /** How many bytes may wait for a client. Above that, the gateway neither sends to it nor reads from it. */
-const WAITING_AT_MOST_BYTES = 64 * 1024;
+const MAX_WAITING_BYTES = 64 * 1024;
 /** A ping's own bytes beside its data: a short head and a mask. */
 const PING_HEAD_BYTES = 6;
 
@@ -183,7 +183,7 @@ export class ClientSocket {
     }
     let hasRoom = (): void => undefined;
     this.socket.send(text, () => hasRoom());
-    if (this.socket.bufferedAmount < WAITING_AT_MOST_BYTES) return undefined;
+    if (this.socket.bufferedAmount < MAX_WAITING_BYTES) return undefined;
     return new Promise((resolve) => {
       hasRoom = resolve;
     });
@@ -191,7 +191,7 @@ export class ClientSocket {
 
   #giveSign(): void {
     const { readyState, bufferedAmount } = this.socket;
-    if (readyState === WebSocket.OPEN && bufferedAmount < WAITING_AT_MOST_BYTES) this.socket.ping();
+    if (readyState === WebSocket.OPEN && bufferedAmount < MAX_WAITING_BYTES) this.socket.ping();
   }
 
   /** Sends an error. Stops reading from a client until it has received the error. */
@@ -248,7 +248,7 @@ export class ClientSocket {
 function asRefusal(error: unknown): GatewayError {
   const shown = toGatewayError(error);
   if (shown.code === 'INTERNAL_ERROR')
-    log.error({ error: describeFault(error) }, 'a frame of a WebSocket could not be answered');
+    log.error({ error: safeErrorFields(error) }, 'a frame of a WebSocket could not be answered');
   return shown;
 }
 

@@ -1,4 +1,4 @@
-import { fail } from '../errors';
+import { fail } from '../base/errors';
 import { type BodyRoom, BUFFERED } from '../http/buffered-bytes';
 import type { UpstreamExchange } from '../wire/upstream-exchange';
 import { type FrameWriter, giveAnswer } from './answer-frames';
@@ -8,7 +8,7 @@ import type { FrameIdentity } from './frame';
 const REPEATED_WITHIN_MS = 5_000;
 
 /** The most of an answer that is kept for a repetition. A client that is unsure repeats before it has read much. */
-const KEPT_AT_MOST_BYTES = 1_048_576;
+const MAX_KEPT_BYTES = 1_048_576;
 /** The most that a character of a string takes. */
 const BYTES_PER_CHARACTER = 2;
 
@@ -129,7 +129,7 @@ export class Delivery {
     if (this.#frames === undefined) return;
     const bytes = BYTES_PER_CHARACTER * frame.text.length;
     this.#keptBytes += bytes;
-    if (this.#keptBytes <= KEPT_AT_MOST_BYTES && this.#hasRoom(bytes)) this.#frames.push(frame);
+    if (this.#keptBytes <= MAX_KEPT_BYTES && this.#hasRoom(bytes)) this.#frames.push(frame);
     else this.#drop();
   }
 

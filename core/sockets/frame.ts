@@ -1,7 +1,7 @@
 import { createHash, type Hash } from 'node:crypto';
 import { setImmediate as othersRun } from 'node:timers/promises';
+import { fail, type GatewayError } from '../base/errors';
 import type { BodyEdit } from '../catalog/upstream';
-import { fail, type GatewayError } from '../errors';
 import { TopLevelMembers } from '../http/json-members';
 import { JsonError, JsonScanner } from '../http/json-scanner';
 import { applyBodyEdits, type EditedBody } from '../wire/body-edits';

@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
-import { fail } from '../errors';
+import { fail } from '../base/errors';
 
 const KEY = /^[+/0-9A-Za-z]{22}==$/;
 const VERSION = '13';

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex';
-import { newId } from '../ids';
+import { newId } from '../base/ids';
 import { decodeIdCursor, type Page, type PageRequest, toPage } from './page';
 
 /** The actor of every change made with ADMIN_TOKEN. */

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { link, mkdir, readFile, rename, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join, resolve } from 'node:path';
-import { StartFailure } from '../start-failure';
+import { StartFailure } from '../base/start-failure';
 
 /** The right to be the only process that uses a data folder. */
 export interface DataFolderLock {

@@ -1,8 +1,8 @@
 import knex, { type Knex } from 'knex';
 import { types } from 'pg';
 import type { Logger } from 'pino';
-import { watchReach } from '../database-reach';
-import { StartFailure } from '../start-failure';
+import { watchAvailability } from '../base/database-availability';
+import { StartFailure } from '../base/start-failure';
 import { lockDataFolder } from './data-folder';
 import { BIGINT_OID, openInThread } from './embedded';
 import { type Connection, endIfSilent } from './silent-connections';
@@ -73,7 +73,7 @@ export function openPostgres(
     acquireConnectionTimeout: ACQUIRE_MS,
   });
   places.set(database, place);
-  watchReach(database, place, log);
+  watchAvailability(database, place, log);
   return database;
 }
 

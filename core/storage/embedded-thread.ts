@@ -27,8 +27,8 @@ function answer(id: number, work: Promise<unknown>): void {
 
 /** Does one piece of work. PGlite does one thing at a time, in the order of the requests. */
 async function perform(asked: ToThread): Promise<unknown> {
-  if (asked.is === 'query') return pglite.query(asked.sql, asked.bindings as unknown[]);
-  if (asked.is === 'close') return pglite.close();
+  if (asked.kind === 'query') return pglite.query(asked.sql, asked.bindings as unknown[]);
+  if (asked.kind === 'close') return pglite.close();
   const { channel } = asked;
   await pglite.listen(channel, (payload) => send({ channel, payload }));
   return undefined;

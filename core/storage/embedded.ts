@@ -1,6 +1,6 @@
 import { Worker } from 'node:worker_threads';
-import { ownProgram } from '../own-program';
-import type { Stop } from '../resources';
+import type { Stop } from '../base/resources';
+import { workerEntry } from '../base/worker-entry';
 
 /** Postgres' number for the type BIGINT. */
 export const BIGINT_OID = 20;
@@ -17,9 +17,9 @@ interface EmbeddedDatabase {
 
 /** What the main thread asks of the thread that runs the embedded database. */
 export type Work =
-  | { readonly is: 'query'; readonly sql: string; readonly bindings: readonly unknown[] | undefined }
-  | { readonly is: 'listen'; readonly channel: string }
-  | { readonly is: 'close' };
+  | { readonly kind: 'query'; readonly sql: string; readonly bindings: readonly unknown[] | undefined }
+  | { readonly kind: 'listen'; readonly channel: string }
+  | { readonly kind: 'close' };
 
 export type ToThread = Work & { readonly id: number };
 
@@ -44,7 +44,7 @@ interface Waiting {
 export function openInThread(folder: string): EmbeddedDatabase {
   const file = require.resolve('./embedded-thread');
   // Tests run from the sources.
-  const { execArgv } = ownProgram(file);
+  const { execArgv } = workerEntry(file);
   const thread = new Worker(file, { workerData: { folder }, execArgv, name: 'embedded database' });
   const waiting = new Map<number, Waiting>();
   const listeners = new Map<string, (payload: string) => void>();
@@ -97,15 +97,15 @@ export function openInThread(folder: string): EmbeddedDatabase {
     get closed() {
       return isClosed;
     },
-    query: (sql, bindings) => ask({ is: 'query', sql, bindings }),
+    query: (sql, bindings) => ask({ kind: 'query', sql, bindings }),
     listen: async (channel, listener) => {
       listeners.set(channel, listener);
-      await ask({ is: 'listen', channel });
+      await ask({ kind: 'listen', channel });
       return async () => void listeners.delete(channel);
     },
     close: async () => {
       isClosed = true;
-      await ask({ is: 'close' });
+      await ask({ kind: 'close' });
       await thread.terminate();
     },
   };

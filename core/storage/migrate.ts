@@ -1,7 +1,7 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Knex } from 'knex';
-import { StartFailure } from '../start-failure';
+import { StartFailure } from '../base/start-failure';
 import { withoutTimeLimit } from './silent-connections';
 
 const MIGRATIONS = join(__dirname, '../../migrations');

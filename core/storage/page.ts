@@ -1,5 +1,5 @@
 import type { Knex } from 'knex';
-import { fail } from '../errors';
+import { fail } from '../base/errors';
 
 /** One page of a list, with the cursor of the next page; null at the end. */
 export interface Page<T> {

@@ -1,4 +1,4 @@
-import { StartFailure } from '../start-failure';
+import { StartFailure } from '../base/start-failure';
 
 /** The address of Redis that REDIS_URL names. */
 export type RedisAddress =

@@ -1,9 +1,9 @@
 import { Cluster, Redis, type RedisOptions } from 'ioredis';
 import type { Logger } from 'pino';
 import { Counter } from 'prom-client';
-import { madeOnce } from '../made-once';
-import { metrics } from '../metrics';
-import { StartFailure } from '../start-failure';
+import { getOrInsert } from '../base/collections';
+import { metrics } from '../base/metrics';
+import { StartFailure } from '../base/start-failure';
 import { parseRedisUrl, type RedisAddress } from './redis-address';
 import { readBeforeGivingUp } from './redis-patience';
 
@@ -102,7 +102,7 @@ function counted<T extends RedisClient>(client: T): T {
   const sender: Pick<Redis, 'sendCommand'> = client;
   const send = sender.sendCommand.bind(client);
   sender.sendCommand = (command, ...rest) => {
-    const counts = madeOnce(commands, command.name, () => ({ sent: 0, failed: 0 }));
+    const counts = getOrInsert(commands, command.name, () => ({ sent: 0, failed: 0 }));
     counts.sent += 1;
     command.promise.catch(() => {
       counts.failed += 1;

@@ -10,8 +10,8 @@ import {
   type SpanExporter,
 } from '@opentelemetry/sdk-trace-base';
 import type { Logger } from 'pino';
-import { inTime } from '../in-time';
-import type { Stop } from '../resources';
+import type { Stop } from '../base/resources';
+import { withTimeout } from '../base/with-timeout';
 import { tracing } from './tracing';
 
 /** How long a stopping process waits until the collector has accepted the last spans. */
@@ -41,9 +41,12 @@ export function startTracing(log: Logger): Stop {
     await provider.shutdown();
   };
   return () =>
-    inTime(sendAll(), LAST_SPANS_WITHIN_MS, () => new Error('the collector did not accept the spans in time')).catch(
-      (error: unknown) =>
-        log.warn({ reason: reasonOf(error) }, 'the last spans may be lost: the collector may not have received them'),
+    withTimeout(
+      sendAll(),
+      LAST_SPANS_WITHIN_MS,
+      () => new Error('the collector did not accept the spans in time'),
+    ).catch((error: unknown) =>
+      log.warn({ reason: reasonOf(error) }, 'the last spans may be lost: the collector may not have received them'),
     );
 }
 

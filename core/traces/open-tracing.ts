@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
-import type { Stop } from '../resources';
-import { StartFailure } from '../start-failure';
+import type { Stop } from '../base/resources';
+import { StartFailure } from '../base/start-failure';
 
 /** The variables of the form in which the collector wants the spans; the first that is set counts. */
 const PROTOCOLS = ['OTEL_EXPORTER_OTLP_TRACES_PROTOCOL', 'OTEL_EXPORTER_OTLP_PROTOCOL'] as const;

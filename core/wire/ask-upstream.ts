@@ -3,8 +3,8 @@ import type { Dispatcher } from 'undici';
 import type { Candidate, ModelEntry, Upstream } from '../catalog/catalog';
 import type { BodyEdit, ModelCall, UpstreamRequest } from '../catalog/upstream';
 import { CACHE_NAMES, NAMES_CACHES } from '../protocols/cache-names';
-import { type LimitPlace, piecesOf, type Reading } from '../protocols/reading';
-import { applyBodyEdits, type EditedBody, type ItemPlace, planCuts, type RequestBody, type Splice } from './body-edits';
+import { type CostFactors, type LimitPlace, piecesOf } from '../protocols/cost-factors';
+import { applyBodyEdits, type EditedBody, type ItemSpan, planCuts, type RequestBody, type Splice } from './body-edits';
 import { Exchange } from './exchange';
 import { signedHeaders } from './signed-headers';
 
@@ -16,9 +16,9 @@ export interface UpstreamCall extends Omit<ModelCall, 'model' | 'streamUsage'> {
   /** Changes for every upstream. `members` contains them already. */
   readonly edits?: readonly BodyEdit[];
   /** Tools of the body whose limit depends on the model. */
-  readonly reading?: Pick<Reading, 'toolUses'>;
+  readonly reading?: Pick<CostFactors, 'toolUses'>;
   /** Parts of the body with signatures that only an upstream of another dialect accepts. */
-  readonly sealed?: readonly ItemPlace[] | undefined;
+  readonly sealed?: readonly ItemSpan[] | undefined;
   /** The name of the account's own part of vendors' caches, for upstreams with `isolateCaches`. */
   readonly ownCache?: string | undefined;
   /** The finished request, written by an adapter with a dialect of its own. */
@@ -28,14 +28,14 @@ export interface UpstreamCall extends Omit<ModelCall, 'model' | 'streamUsage'> {
 /** Pieces of bodies up to this size are joined, which costs less than further writes. */
 const ONE_BUFFER_BYTES = 64 * 1024;
 
-type Asked = Pick<Candidate, 'upstream' | 'model' | 'adapter'>;
+type UpstreamTarget = Pick<Candidate, 'upstream' | 'model' | 'adapter'>;
 
 /**
  * Sends one request to a candidate, in its adapter's dialect and with the platform's credential. Returns a promise if the adapter
  * signs. With `reset` it opens a new connection. With `bounded` the caller bounds the time until the head.
  */
 export function askUpstream(
-  candidate: Asked,
+  candidate: UpstreamTarget,
   request: UpstreamCall,
   dispatcher: Dispatcher,
   reset = false,
@@ -76,7 +76,7 @@ export interface Outgoing extends EditedBody {
 
 /** Returns a call in the dialect of a candidate's adapter, without a credential. `further` are edits that the transport needs. */
 export function outgoing(
-  { upstream, model, adapter }: Asked,
+  { upstream, model, adapter }: UpstreamTarget,
   request: UpstreamCall,
   further: readonly BodyEdit[] = [],
 ): Outgoing {
@@ -109,7 +109,7 @@ function changesInside({ body, reading, sealed }: UpstreamCall, model: ModelEntr
 }
 
 /** Returns the limits of tools that the call does not limit, or may not have. Tools that share a limit get the smallest one. */
-function limitsOf(toolUses: Reading['toolUses'], model: Candidate['model']): readonly Splice[] | undefined {
+function limitsOf(toolUses: CostFactors['toolUses'], model: Candidate['model']): readonly Splice[] | undefined {
   if (toolUses === undefined) return undefined;
   const usesAt = new Map<LimitPlace, number>();
   for (const tool of toolUses) {

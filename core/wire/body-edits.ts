@@ -62,7 +62,7 @@ export function planSplices(body: RequestBody, edits: readonly BodyEdit[]): Spli
 }
 
 /** The position of one item of an array. */
-export type ItemPlace = Pick<MemberPlace, 'start' | 'end'>;
+export type ItemSpan = Pick<MemberPlace, 'start' | 'end'>;
 
 /**
  * Cuts members out of their objects, or items out of their arrays, in the order of the text. One is cut together with the comma
@@ -70,7 +70,7 @@ export type ItemPlace = Pick<MemberPlace, 'start' | 'end'>;
  */
 export function planCuts(
   chunks: readonly Buffer[],
-  drops: readonly ItemPlace[],
+  drops: readonly ItemSpan[],
   bytes: Bytes = new Bytes(chunks),
 ): Splice[] {
   const cuts: { from: number; to: number; text: string }[] = [];

@@ -62,7 +62,7 @@ export function wasReusedConnection(error: unknown): boolean {
   return progressOf(error)?.reused === true;
 }
 
-export interface Progress {
+interface SendProgress {
   /** A byte of the request was sent. */
   readonly sent: boolean;
   /** It was sent on a connection that had answered before. */
@@ -70,13 +70,13 @@ export interface Progress {
 }
 
 /** undici's errors do not contain how much of a request was sent, but its diagnostics channels report it. */
-const progressOfError = new WeakMap<object, Progress>();
-const progressOfRequest = new WeakMap<object, Progress>();
+const progressOfError = new WeakMap<object, SendProgress>();
+const progressOfRequest = new WeakMap<object, SendProgress>();
 const usedSockets = new WeakSet<Socket>();
 
-const NOT_SENT: Progress = { sent: false, reused: false };
-const SENT: Progress = { sent: true, reused: false };
-const SENT_ON_REUSED: Progress = { sent: true, reused: true };
+const NOT_SENT: SendProgress = { sent: false, reused: false };
+const SENT: SendProgress = { sent: true, reused: false };
+const SENT_ON_REUSED: SendProgress = { sent: true, reused: true };
 
 subscribe('undici:client:sendHeaders', (message) => {
   const { request, socket } = message as { request: object; socket: Socket };
@@ -94,15 +94,15 @@ subscribe('undici:request:error', (message) => {
 });
 
 /** Notes how much of a request was sent before it failed, for requests that are not sent by undici. */
-export function noteProgress(error: object, progress: Progress): void {
+export function noteProgress(error: object, progress: SendProgress): void {
   progressOfError.set(error, progress);
 }
 
-function both(one: Progress, other: Progress): Progress {
+function both(one: SendProgress, other: SendProgress): SendProgress {
   return { sent: one.sent || other.sent, reused: one.reused && other.reused };
 }
 
-function progressOf(error: unknown): Progress | undefined {
+function progressOf(error: unknown): SendProgress | undefined {
   return typeof error === 'object' && error !== null ? progressOfError.get(error) : undefined;
 }
 

@@ -47,13 +47,13 @@ export interface Egress {
 }
 
 /** A stream occupies a connection until it ends, and thousands of streams may run at one upstream. */
-const CONNECTIONS_AT_MOST = 4_096;
+const MAX_CONNECTIONS = 4_096;
 
 /** Shorter than the idle timeout of common servers and load balancers (60 s), so that the gateway closes first. */
 const KEEP_ALIVE_MS = 30_000;
 
 /** A server's own `Keep-Alive: timeout` may raise the idle timeout to this. */
-const KEEP_ALIVE_AT_MOST_MS = 60_000;
+const MAX_KEEP_ALIVE_MS = 60_000;
 
 interface NamedPool {
   readonly key: string;
@@ -129,10 +129,10 @@ export function openEgress({ resolve = resolveInDns }: { readonly resolve?: Reso
 function openPool({ url, allowPrivate, timeouts }: Destination, resolve: Resolve): Pool {
   return new Pool(url.origin, {
     connect: guardedConnector({ allowPrivate, connectMs: timeouts.connectMs, resolve }),
-    connections: CONNECTIONS_AT_MOST,
+    connections: MAX_CONNECTIONS,
     pipelining: 1,
     keepAliveTimeout: KEEP_ALIVE_MS,
-    keepAliveMaxTimeout: KEEP_ALIVE_AT_MOST_MS,
+    keepAliveMaxTimeout: MAX_KEEP_ALIVE_MS,
     headersTimeout: timeouts.headersMs,
     bodyTimeout: timeouts.idleMs,
   });

@@ -1,5 +1,5 @@
+import { formatUsd } from '../base/money';
 import { findMembers, findPlace, type MemberPlace, sliceChunks } from '../http/json-members';
-import { formatUsd } from '../money';
 import { planSplices, type Splice, spliceChunks } from './body-edits';
 import { DATA, EventLines, fieldValueStart } from './sse';
 

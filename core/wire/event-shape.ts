@@ -7,11 +7,11 @@ const LF = 0x0a;
 const FIRST_NOT_ASCII = 0x80;
 
 /** Adapters read longer events in other ways. */
-const LONGEST_BYTES = 16 * 1_024;
+const MAX_EVENT_BYTES = 16 * 1_024;
 /** How many shapes of one stream are known at once: text, reasoning and calls that run in parallel. */
-const MOST_SHAPES = 8;
+const MAX_SHAPES = 8;
 /** A shape is looked for in this many events in a row. If none has one, the search stops. */
-const MOST_SEARCHES = 16;
+const MAX_SEARCHES = 16;
 
 /** The shapes of the events of one stream. It finds the events that need not be parsed. */
 export class EventShapes {
@@ -22,7 +22,7 @@ export class EventShapes {
   contentBytes = 0;
   /** The last one that was found is the first. */
   readonly #known: EventShape[] = [];
-  #searches = MOST_SEARCHES;
+  #searches = MAX_SEARCHES;
 
   constructor(private readonly deltas: Deltas) {}
 
@@ -36,7 +36,7 @@ export class EventShapes {
       this.contentBytes += shape.contentBytes;
     }
     if (this.end === from) return false;
-    this.#searches = MOST_SEARCHES;
+    this.#searches = MAX_SEARCHES;
     return true;
   }
 
@@ -47,7 +47,7 @@ export class EventShapes {
     const shape = EventShape.of(raw, note, this.deltas);
     if (shape === undefined) return;
     this.#known.unshift(shape);
-    if (this.#known.length > MOST_SHAPES) this.#known.pop();
+    if (this.#known.length > MAX_SHAPES) this.#known.pop();
   }
 
   #shapeAt(bytes: Buffer): EventShape | undefined {
@@ -86,7 +86,7 @@ class EventShape {
 
   /** Returns the shape of an event that was parsed; undefined if another event of its shape could mean something else. */
   static of(raw: Buffer, note: EventNote, deltas: Deltas): EventShape | undefined {
-    if (raw.length > LONGEST_BYTES || raw[raw.length - 1] !== LF || !isContentAlone(note)) return undefined;
+    if (raw.length > MAX_EVENT_BYTES || raw[raw.length - 1] !== LF || !isContentAlone(note)) return undefined;
     const places = placesIn(raw, deltas);
     const said = places?.filter(({ gap }) => gap === 'said');
     // Only its text may count as output, because only the consequences of its length are known.
@@ -118,7 +118,7 @@ class EventShape {
       at = end;
     }
     this.end = at;
-    return at - from <= LONGEST_BYTES;
+    return at - from <= MAX_EVENT_BYTES;
   }
 }
 
@@ -126,7 +126,7 @@ function isContentAlone({ content, contentBytes, ...rest }: EventNote): boolean 
   return content === true && contentBytes !== undefined && contentBytes > 0 && Object.keys(rest).length === 0;
 }
 
-interface Place {
+interface Span {
   readonly gap: Gap;
   readonly start: number;
   readonly end: number;
@@ -135,10 +135,10 @@ interface Place {
 }
 
 /** Finds the values that may change, in the only line of data; undefined if one is not written plainly. */
-function placesIn(raw: Buffer, { texts, ignored = [] }: Deltas): Place[] | undefined {
+function placesIn(raw: Buffer, { texts, ignored = [] }: Deltas): Span[] | undefined {
   const range = onlyDataOf(raw);
   if (range === undefined) return undefined;
-  const places: Place[] = [];
+  const places: Span[] = [];
   const text = new TextReader();
   let name: string | undefined;
   for (let at = range.start; at < range.end; at += 1) {

@@ -17,7 +17,7 @@ subscribe('undici:request:bodySent', (message) => {
 });
 
 /** Servers send one or two before an answer. */
-const MOST_INTERIM_ANSWERS = 16;
+const MAX_INTERIM_ANSWERS = 16;
 
 /**
  * One request over HTTP. It uses undici's `dispatch` directly, because the streams and abort signals of its `request` cost 40 µs
@@ -52,7 +52,7 @@ export class Exchange extends UpstreamExchange implements Dispatcher.DispatchHan
   /** Interim answers (1xx) are not the answer. An upstream that sends nothing else could use up the CPU. */
   #noteInterim(controller: Dispatcher.DispatchController): void {
     this.#interimAnswers += 1;
-    if (this.#interimAnswers > MOST_INTERIM_ANSWERS) controller.abort(new TooManyInterimAnswers());
+    if (this.#interimAnswers > MAX_INTERIM_ANSWERS) controller.abort(new TooManyInterimAnswers());
   }
 
   onResponseData(_: Dispatcher.DispatchController, chunk: Buffer): void {
@@ -89,7 +89,7 @@ export class Exchange extends UpstreamExchange implements Dispatcher.DispatchHan
 
 class TooManyInterimAnswers extends Error {
   override readonly name = 'TooManyInterimAnswers';
-  override readonly message = `the upstream sent more than ${MOST_INTERIM_ANSWERS} interim answers (1xx)`;
+  override readonly message = `the upstream sent more than ${MAX_INTERIM_ANSWERS} interim answers (1xx)`;
 }
 
 /** Returns the answer's bytes. Decodes them if the upstream has compressed them although the request did not allow it. */

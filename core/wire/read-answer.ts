@@ -1,18 +1,18 @@
+import { parseJson } from '../base/parse-json';
 import type { AnswerRoom } from '../http/buffered-bytes';
 import { TopLevelMembers } from '../http/json-members';
 import { JsonError, JsonScanner, type JsonToken } from '../http/json-scanner';
 import { parseRaw } from '../http/raw-json';
-import { parseJson } from '../parse-json';
 import { ItemHeads } from '../protocols/responses/large-event';
 import { type ChunkReader, inOne, readEach } from './chunk-reader';
 
 /** Larger answers are not parsed as a whole, so their text is not known. */
-const PARSED_AT_MOST_BYTES = 1024 * 1024;
+const MAX_PARSED_BYTES = 1024 * 1024;
 
 /** The members of a large answer that are read, besides the kinds of the items of its `output`. */
 const MEMBERS = new Set(['type', 'status', 'model', 'service_tier', 'usage', 'error', 'id', 'container']);
 /** A member with more bytes is not read. */
-const LONGEST_MEMBER_BYTES = 64 * 1024;
+const MAX_MEMBER_BYTES = 64 * 1024;
 
 /** An unstreamed answer that has arrived whole. */
 export interface WholeAnswer {
@@ -25,7 +25,7 @@ export interface WholeAnswer {
 }
 
 interface AnswerReading {
-  readonly atMostBytes: number;
+  readonly maxBytes: number;
   /** undefined: nobody waits for the bytes. */
   readonly room: AnswerRoom | undefined;
   /** Whether the meaning of the answer is in its content, which is then parsed up to 1 MB without room for it. */
@@ -40,7 +40,7 @@ interface AnswerReading {
  */
 export function readAnswer(
   chunks: ChunkReader,
-  { atMostBytes, room, needsContent, keepsInputs = false }: AnswerReading,
+  { maxBytes, room, needsContent, keepsInputs = false }: AnswerReading,
   done: (whole: WholeAnswer) => void,
   failed: (error: unknown) => void,
 ): void {
@@ -60,7 +60,7 @@ export function readAnswer(
     total = byteLength;
     if (hasRoom || large === undefined) read.push(chunk);
     if (large !== undefined) large.add(chunk);
-    else if (byteLength > PARSED_AT_MOST_BYTES) scan();
+    else if (byteLength > MAX_PARSED_BYTES) scan();
     const mayStay = !hasRoom || (room?.arrive(byteLength) ?? false);
     if (mayStay instanceof Promise) return mayStay.then((may) => (may ? undefined : drop()));
     if (!mayStay) drop();
@@ -73,7 +73,7 @@ export function readAnswer(
     const body = isPart ? large?.read() : (tree ?? parseJson(bytes.toString('utf8')));
     done({ bytes: hasRoom ? bytes : undefined, byteLength: total, isPart, body });
   };
-  readEach(chunks, atMostBytes, take, ended, failed);
+  readEach(chunks, maxBytes, take, ended, failed);
 }
 
 /**
@@ -100,7 +100,7 @@ class LargeAnswer {
     this.#readMembers();
     this.#to += chunk.length;
     const { openSince = this.#to } = this.#members;
-    const isTooLong = this.#to - openSince > LONGEST_MEMBER_BYTES;
+    const isTooLong = this.#to - openSince > MAX_MEMBER_BYTES;
     const from = isTooLong ? this.#to : openSince;
     this.#text = this.#text.subarray(from - this.#from);
     this.#from = from;

@@ -22,9 +22,7 @@ export function signedHeaders(
   const { sign } = adapter;
   if (sign === undefined || value === '') return shown;
   return sha256Of(chunks)
-    .then((bodySha256) =>
-      sign({ method, url: addressOf(url, path), headers: shown, bodySha256 }, value, adapterSettings),
-    )
+    .then((bodySha256) => sign({ method, url: urlAt(url, path), headers: shown, bodySha256 }, value, adapterSettings))
     .then((signature) => ({ ...shown, ...signature }));
 }
 
@@ -32,7 +30,7 @@ export function signedHeaders(
  * Returns the address of a path and query at an upstream. It sets fields, because as text a path such as `//x` would name another
  * host.
  */
-export function addressOf(upstream: URL, path: string): URL {
+export function urlAt(upstream: URL, path: string): URL {
   const address = new URL(upstream);
   const query = path.indexOf('?');
   address.pathname = query === -1 ? path : path.slice(0, query);

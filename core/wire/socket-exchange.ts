@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type WebSocket from 'ws';
+import { parseJson } from '../base/parse-json';
 import { findPlace } from '../http/json-members';
-import { parseJson } from '../parse-json';
 import { UpstreamExchange } from './upstream-exchange';
 
 /** What the owner of a socket learns of an exchange on it. */
@@ -190,13 +190,13 @@ interface Tokens {
  */
 export function answerIn(event: Buffer): { readonly id: string; readonly tokens: Tokens } | undefined {
   const id = valueAt(event, ['response', 'id']);
-  if (typeof id !== 'string' || id === '' || id.length > LONGEST_ID) return undefined;
+  if (typeof id !== 'string' || id === '' || id.length > MAX_ID_LENGTH) return undefined;
   const { input_tokens, output_tokens } = membersOf(valueAt(event, ['response', 'usage']));
   return { id, tokens: { inputTokens: countOf(input_tokens), outputTokens: countOf(output_tokens) } };
 }
 
 /** A longer text is no id. */
-const LONGEST_ID = 1_000;
+const MAX_ID_LENGTH = 1_000;
 
 function valueAt(event: Buffer, path: readonly string[]): unknown {
   const place = findPlace([event], path);

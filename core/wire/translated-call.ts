@@ -1,4 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { asObject, type JsonObject } from '../base/json-values';
 import type { Candidate } from '../catalog/catalog';
 import { type Feature, NotTranslatable } from '../catalog/conversation';
 import type { Protocol } from '../catalog/protocols';
@@ -6,15 +7,14 @@ import type { BodyEdit, TranslatedCall, UpstreamRequest } from '../catalog/upstr
 import type { BodyRoom } from '../http/buffered-bytes';
 import type { MemberPlace } from '../http/json-members';
 import { jsonOf } from '../http/raw-json';
-import { asObject, type JsonObject } from '../json-values';
 import { refuseLong, refuseMany } from '../protocols/bounds';
 import { clientDialect } from '../protocols/client-dialects';
 import type { UpstreamCall } from './ask-upstream';
 import type { RequestBody } from './body-edits';
-import { AT_ONCE_BYTES, parseSlowly, writeSlowly } from './parse-slowly';
+import { AT_ONCE_BYTES, parseInSteps, stringifyInSteps } from './json-in-steps';
 
 /** A call in the dialect of an upstream that does not speak the client's dialect. */
-export interface CallInOtherWords {
+export interface PreparedTranslation {
   readonly call: UpstreamCall;
   /** The dialect that reads its answer. */
   readonly asked: TranslatedCall;
@@ -31,14 +31,14 @@ const PARSED = new WeakMap<RequestBody, Promise<unknown>>();
  * @param room counts the bytes that it writes
  * @throws NotTranslatable, OVERLOADED
  */
-export async function inOtherWords(
+export async function translateRequest(
   candidate: Candidate,
   given: UpstreamCall,
   room?: BodyRoom,
-): Promise<CallInOtherWords> {
+): Promise<PreparedTranslation> {
   const { adapter, dialect, model, upstream } = candidate;
   refuseMany(given.protocol, given.entries);
-  const parsed = PARSED.get(given.body) ?? parseSlowly(given.body);
+  const parsed = PARSED.get(given.body) ?? parseInSteps(given.body);
   PARSED.set(given.body, parsed);
   const request = edited(asObject(await parsed) ?? {}, given.edits ?? []);
   const from = clientDialect(given.protocol);
@@ -108,7 +108,7 @@ async function written(
     const start = byteLength;
     push(Buffer.from(`${JSON.stringify(name)}:`));
     const valueStart = byteLength;
-    const pieces = isLarge ? await writeSlowly(value) : [Buffer.from(jsonOf(value))];
+    const pieces = isLarge ? await stringifyInSteps(value) : [Buffer.from(jsonOf(value))];
     push(...pieces);
     places.set(name, { start, valueStart, end: byteLength });
     if (byteLength - valueStart <= SHORT_BYTES) members.set(name, Buffer.concat(pieces).toString());

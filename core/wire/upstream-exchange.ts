@@ -9,7 +9,7 @@ export interface ExchangeHead {
 }
 
 /** How many bytes wait to be read before the sender is slowed down: one large read. The system's own buffers come after it. */
-const WAITING_AT_MOST_BYTES = 16 * 1024;
+const MAX_WAITING_BYTES = 16 * 1024;
 
 /** One request to an upstream and its answer, over any transport. */
 export abstract class UpstreamExchange implements ChunkReader {
@@ -80,7 +80,7 @@ export abstract class UpstreamExchange implements ChunkReader {
     const chunk = this.#waiting.shift();
     if (chunk !== undefined) {
       this.#waitingBytes -= chunk.length;
-      if (this.#waitingBytes < WAITING_AT_MOST_BYTES) {
+      if (this.#waitingBytes < MAX_WAITING_BYTES) {
         this.ahead?.giveBack();
         this.#resume();
       }
@@ -112,7 +112,7 @@ export abstract class UpstreamExchange implements ChunkReader {
   protected arrived(chunk: Buffer): void {
     this.#waiting.push(chunk);
     this.#waitingBytes += chunk.length;
-    if (this.#waitingBytes >= WAITING_AT_MOST_BYTES && this.ahead?.holds(this.#waitingBytes) !== true) this.#pause();
+    if (this.#waitingBytes >= MAX_WAITING_BYTES && this.ahead?.holds(this.#waitingBytes) !== true) this.#pause();
     this.#notify();
   }
 

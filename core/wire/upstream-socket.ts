@@ -5,12 +5,12 @@ import type { BodyEdit, Credential } from '../catalog/upstream';
 import { type Outgoing, outgoing, type UpstreamCall } from './ask-upstream';
 import { noteProgress } from './dial-failure';
 import type { Egress } from './egress';
-import { addressOf, shownCredential } from './signed-headers';
+import { shownCredential, urlAt } from './signed-headers';
 import { answerIn, SocketExchange, SocketLost } from './socket-exchange';
 import type { UpstreamExchange } from './upstream-exchange';
 
 /** No event of the protocol is nearly as long. */
-const LARGEST_FRAME_BYTES = 8 * 1_024 * 1_024;
+const MAX_FRAME_BYTES = 8 * 1_024 * 1_024;
 /** How long an upstream may take to confirm the close of a socket. */
 const CLOSES_WITHIN_MS = 2_000;
 
@@ -88,7 +88,7 @@ export interface SocketAnswer {
 type Handshake = Pick<Outgoing, 'path' | 'headers'>;
 
 /** Upstreams remember fewer. Older ids are forgotten. */
-const MOST_ANSWERS = 100;
+const MAX_ANSWERS = 100;
 
 class Link {
   hasAnswered = false;
@@ -161,7 +161,7 @@ class Link {
     const { name: upstream, credential } = this.upstream;
     this.#answers.set(answer.id, { upstream, credential: credential.name, ...answer.tokens });
     const [oldest] = this.#answers.keys();
-    if (this.#answers.size > MOST_ANSWERS && oldest !== undefined) this.#answers.delete(oldest);
+    if (this.#answers.size > MAX_ANSWERS && oldest !== undefined) this.#answers.delete(oldest);
   }
 
   #lost(error: Error): void {
@@ -186,10 +186,10 @@ function dial(upstream: Upstream, { path, headers }: Handshake, egress: Egress):
   const options: ClientOptions & { readonly closeTimeout: number } = {
     headers,
     perMessageDeflate: false,
-    maxPayload: LARGEST_FRAME_BYTES,
+    maxPayload: MAX_FRAME_BYTES,
     closeTimeout: CLOSES_WITHIN_MS,
     // Node's own requests need an agent with a callback, but the types of `ws` only know the other kind.
     createConnection: createConnection as never,
   };
-  return new WebSocket(addressOf(url, path), options);
+  return new WebSocket(urlAt(url, path), options);
 }

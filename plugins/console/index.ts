@@ -1,7 +1,7 @@
+import { duration, flag } from '../../core/base/setting-schemas';
+import { parseDuration } from '../../core/base/settings';
+import { StartFailure } from '../../core/base/start-failure';
 import { definePlugin } from '../../core/gateway/plugin';
-import { duration, flag } from '../../core/setting-schemas';
-import { parseDuration } from '../../core/settings';
-import { StartFailure } from '../../core/start-failure';
 import { identityProvider, OIDC } from './oidc';
 import { consoleRoutes } from './routes';
 

@@ -1,9 +1,9 @@
 import type * as OpenId from 'openid-client';
 import { fetch } from 'undici';
-import { duration, flag, group, text } from '../../core/setting-schemas';
-import type { Settings } from '../../core/settings';
+import { duration, flag, group, text } from '../../core/base/setting-schemas';
+import type { Settings } from '../../core/base/settings';
+import { StartFailure } from '../../core/base/start-failure';
 import type { Identity } from '../../core/sign-in/identities';
-import { StartFailure } from '../../core/start-failure';
 import type { Destination, Egress } from '../../core/wire/egress';
 
 /** Sign-in with an identity provider: OpenID Connect, authorization code with PKCE, state and nonce. */

@@ -1,11 +1,11 @@
 import type { Knex } from 'knex';
+import { E14_PER_E8 } from '../../core/base/money';
 import type { AttemptCause } from '../../core/catalog/attempt-fields';
 import { type Catalog, entryNamed, type Upstream } from '../../core/catalog/catalog';
 import type { Meter, TokenMeter } from '../../core/catalog/usage';
-import { E14_PER_E8 } from '../../core/money';
 import type { Egress } from '../../core/wire/egress';
-import { countExpired, type OwnAttempts, type OwnCount, sumAttempts, sumCharges, sumCounts } from './own-attempts';
-import { boundsOf, DAY_MS, type Days, dayOf, type Report, toE8 } from './report';
+import { countExpiredCalls, type OwnAttempts, type OwnCount, sumAttempts, sumCharges, sumCounts } from './own-attempts';
+import { boundsOf, DAY_MS, type Days, type Report, toE8, utcDayOf } from './report';
 import { readReport } from './vendors';
 
 /** Why a vendor's count may differ from the records: the cause of an attempt, a killed process (`expired`), or no known reason. */
@@ -56,7 +56,7 @@ export interface Comparison {
 }
 
 /** The records of some days: those of one upstream and of the upstreams on the same bill. */
-export interface Recorded {
+interface RecordedUsage {
   readonly counts: readonly OwnCount[];
   readonly attempts: readonly OwnAttempts[];
   /** Calls whose process was killed. */
@@ -65,7 +65,12 @@ export interface Recorded {
 }
 
 /** Compares a vendor's report with the records. */
-export function compare(upstream: Upstream, days: readonly string[], report: Report, recorded: Recorded): Comparison {
+export function compare(
+  upstream: Upstream,
+  days: readonly string[],
+  report: Report,
+  recorded: RecordedUsage,
+): Comparison {
   const counts = compareCounts(upstream, report, recorded);
   return {
     counts,
@@ -74,7 +79,7 @@ export function compare(upstream: Upstream, days: readonly string[], report: Rep
   };
 }
 
-interface Place {
+interface CountKey {
   readonly day: string;
   readonly model: string;
   readonly meter: Meter;
@@ -84,9 +89,9 @@ interface Place {
   readonly estimated: Map<AttemptCause, bigint>;
 }
 
-function compareCounts(upstream: Upstream, report: Report, recorded: Recorded): readonly CountDifference[] {
-  const places = new Map<string, Place>();
-  const at = (day: string, model: string, meter: Meter): Place => {
+function compareCounts(upstream: Upstream, report: Report, recorded: RecordedUsage): readonly CountDifference[] {
+  const places = new Map<string, CountKey>();
+  const at = (day: string, model: string, meter: Meter): CountKey => {
     const key = `${day}\n${model}\n${meter}`;
     const known = places.get(key);
     if (known !== undefined) return known;
@@ -108,12 +113,12 @@ function compareCounts(upstream: Upstream, report: Report, recorded: Recorded): 
     if (estimated > 0n) place.estimated.set(cause, (place.estimated.get(cause) ?? 0n) + estimated);
   }
   // A meter that the report lacks, such as searches, cannot be compared. An empty report says that nothing was used.
-  const isCompared = ({ meter }: Place) => meters.size === 0 || meters.has(meter);
+  const isCompared = ({ meter }: CountKey) => meters.size === 0 || meters.has(meter);
   const differing = [...places.values()].filter((each) => isCompared(each) && each.reported !== each.recorded);
   return differing.map((place) => toDifference(upstream, place, recorded)).sort(byPlace);
 }
 
-function toDifference(upstream: Upstream, place: Place, recorded: Recorded): CountDifference {
+function toDifference(upstream: Upstream, place: CountKey, recorded: RecordedUsage): CountDifference {
   const { day, model, meter, reported } = place;
   const difference = reported - place.recorded;
   const rate = rateE14(upstream, model, meter);
@@ -128,9 +133,9 @@ function toDifference(upstream: Upstream, place: Place, recorded: Recorded): Cou
  */
 function causesOfDifference(
   upstream: Upstream,
-  { day, model, estimated }: Place,
+  { day, model, estimated }: CountKey,
   difference: bigint,
-  { attempts, expired }: Recorded,
+  { attempts, expired }: RecordedUsage,
 ): CountDifference['causes'] {
   const uncertain = new Map<DifferenceCause, bigint>();
   const add = (cause: DifferenceCause, many: bigint) => {
@@ -185,7 +190,7 @@ function compareCost(
   day: string,
   counts: readonly CountDifference[],
   { costs }: Report,
-  { attempts, chargedE8 }: Recorded,
+  { attempts, chargedE8 }: RecordedUsage,
 ): CostComparison {
   const ofDay = costs.filter((each) => each.day === day && isOfBill(upstream, each.workspaceId));
   const reportedE14 = sum(ofDay.map(({ amountE14 }) => amountE14));
@@ -254,7 +259,7 @@ function compareTexts(one: string, other: string): number {
   return one < other ? -1 : 1;
 }
 
-export interface Books {
+export interface InvoiceSources {
   readonly database: Knex;
   readonly egress: Egress;
   readonly catalog: Catalog;
@@ -262,7 +267,7 @@ export interface Books {
 
 /** Reads a vendor's report of these days and compares it with the records. @throws like `readReport` */
 export async function compareUpstream(
-  { database, egress, catalog }: Books,
+  { database, egress, catalog }: InvoiceSources,
   upstream: Upstream,
   days: Days,
   signal?: AbortSignal,
@@ -272,7 +277,7 @@ export async function compareUpstream(
   const recorded = {
     counts: await sumCounts(database, upstream.name, days),
     attempts: await sumAttempts(database, names, days),
-    expired: await countExpired(database, days),
+    expired: await countExpiredCalls(database, days),
     chargedE8: await sumCharges(database, names, days),
   };
   return compare(upstream, daysIn(days), report, recorded);
@@ -293,5 +298,5 @@ function isOnSameBill({ name, reporting }: Upstream, other: Upstream): boolean {
 function daysIn(days: Days): readonly string[] {
   const { start, end } = boundsOf(days);
   const count = (end.getTime() - start.getTime()) / DAY_MS;
-  return Array.from({ length: count }, (_, at) => dayOf(start.getTime() + at * DAY_MS));
+  return Array.from({ length: count }, (_, at) => utcDayOf(start.getTime() + at * DAY_MS));
 }

@@ -1,6 +1,6 @@
+import { duration, flag } from '../../core/base/setting-schemas';
+import { parseDuration } from '../../core/base/settings';
 import { definePlugin } from '../../core/gateway/plugin';
-import { duration, flag } from '../../core/setting-schemas';
-import { parseDuration } from '../../core/settings';
 import { invoiceRoutes } from './routes';
 import { startInvoiceWatch } from './watch';
 

@@ -91,7 +91,7 @@ export async function sumCharges(
 }
 
 /** Counts the calls whose process was killed, by day and requested model. They have no attempts, and a vendor may have charged for any of them. */
-export async function countExpired(
+export async function countExpiredCalls(
   database: Knex,
   days: Days,
 ): Promise<readonly { day: string; model: string; calls: bigint }[]> {

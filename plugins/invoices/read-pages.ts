@@ -18,12 +18,12 @@ export interface ReportSource {
 export type Json = Readonly<Record<string, unknown>>;
 
 const PATIENCE_MS = 60_000;
-const LARGEST_PAGE_BYTES = 16 * 1024 * 1024;
-const MOST_PAGES = 1_000;
-const TRIES_AT_MOST = 4;
+const MAX_PAGE_BYTES = 16 * 1024 * 1024;
+const MAX_PAGES = 1_000;
+const MAX_TRIES = 4;
 const FIRST_PAUSE_MS = 1_000;
 /** The longest pause before a retry. If the vendor asks for a longer one, the read fails and its caller may repeat it. */
-const LONGEST_PAUSE_MS = 30_000;
+const MAX_PAUSE_MS = 30_000;
 
 /** The request for a report. */
 interface Wanted {
@@ -51,7 +51,7 @@ export async function readResults(
 ): Promise<readonly DatedResult[]> {
   const results: DatedResult[] = [];
   const seen = new Set<string>();
-  for (let pages = 0; pages < MOST_PAGES; pages += 1) {
+  for (let pages = 0; pages < MAX_PAGES; pages += 1) {
     const page = await readPage(source, `${path}?${query}`, headers);
     for (const bucket of listIn(page, 'data')) {
       const day = dayIn(bucket);
@@ -64,22 +64,22 @@ export async function readResults(
     seen.add(next);
     query.set('page', next);
   }
-  throw new ReportFailure(`the report has more than ${MOST_PAGES} pages`);
+  throw new ReportFailure(`the report has more than ${MAX_PAGES} pages`);
 }
 
 async function readPage(source: ReportSource, path: string, headers: Readonly<Record<string, string>>): Promise<Json> {
   for (let tries = 1; ; tries += 1) {
     const answer = await ask(source, path, headers);
     if ('page' in answer) return answer.page;
-    if (answer.retryAfterMs === undefined || tries === TRIES_AT_MOST) throw new ReportFailure(answer.problem);
+    if (answer.retryAfterMs === undefined || tries === MAX_TRIES) throw new ReportFailure(answer.problem);
     const pauseMs = Math.max(answer.retryAfterMs, FIRST_PAUSE_MS * 2 ** (tries - 1));
-    if (pauseMs > LONGEST_PAUSE_MS)
+    if (pauseMs > MAX_PAUSE_MS)
       throw new ReportFailure(`${answer.problem}; ask again in ${Math.ceil(pauseMs / 1_000)} s`);
     await sleep(pauseMs, undefined, { signal: source.signal });
   }
 }
 
-type Asked =
+type PageResult =
   | { readonly page: Json }
   /** `retryAfterMs`: the pause before a retry; undefined if a retry cannot help. */
   | { readonly problem: string; readonly retryAfterMs: number | undefined };
@@ -88,7 +88,7 @@ async function ask(
   { egress, destination, reporting }: ReportSource,
   path: string,
   headers: Readonly<Record<string, string>>,
-): Promise<Asked> {
+): Promise<PageResult> {
   const base = destination.url.pathname.replace(/\/$/, '');
   const exchange = new Exchange(egress.pool(destination), {
     method: 'GET',
@@ -98,7 +98,7 @@ async function ask(
   const patience = setTimeout(() => exchange.cancel(), PATIENCE_MS);
   try {
     const head = await exchange.head;
-    const text = (await readAll(decodedChunks(exchange, head), LARGEST_PAGE_BYTES)).toString('utf8');
+    const text = (await readAll(decodedChunks(exchange, head), MAX_PAGE_BYTES)).toString('utf8');
     if (head.status === 200) return { page: parsePage(text) };
     const shown = text
       .replaceAll(reporting.credential, '[credential]')
@@ -135,7 +135,7 @@ const AMOUNT = /("value"\s*:\s*)(-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)/g;
 
 function parsePage(text: string): Json {
   try {
-    return asObject(JSON.parse(text.replace(AMOUNT, '$1"$2"')), 'the page');
+    return requireObject(JSON.parse(text.replace(AMOUNT, '$1"$2"')), 'the page');
   } catch (error) {
     if (error instanceof ReportFailure) throw error;
     throw new ReportFailure('the report is not JSON');
@@ -143,7 +143,7 @@ function parsePage(text: string): Json {
 }
 
 /** @throws ReportFailure */
-export function asObject(value: unknown, what: string): Json {
+export function requireObject(value: unknown, what: string): Json {
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     throw new ReportFailure(`the report is not as documented: ${what} is no object`);
   return value as Json;
@@ -153,7 +153,7 @@ export function asObject(value: unknown, what: string): Json {
 function listIn(object: Json, member: string): readonly Json[] {
   const list = object[member];
   if (!Array.isArray(list)) throw new ReportFailure(`the report is not as documented: ${member} is no list`);
-  return list.map((each) => asObject(each, `an item of ${member}`));
+  return list.map((each) => requireObject(each, `an item of ${member}`));
 }
 
 /** Returns a count; 0 where the member is absent or null. @throws ReportFailure */

@@ -1,11 +1,11 @@
 import { adminRoute } from '../../core/api/json-routes';
 import type { Route } from '../../core/api/route';
+import { fail } from '../../core/base/errors';
+import { formatUsd } from '../../core/base/money';
 import { ATTEMPT_CAUSES } from '../../core/catalog/attempt-fields';
 import type { Upstream } from '../../core/catalog/catalog';
-import { fail } from '../../core/errors';
 import type { PluginGateway } from '../../core/gateway/plugin-gateway';
 import { listOf, mapOf, object, oneOf, orNull, shape } from '../../core/http/shape';
-import { formatUsd } from '../../core/money';
 import { type Comparison, compareUpstream } from './compare';
 import { daysOf, type Report, readDay, toE8 } from './report';
 import { readReport } from './vendors';

@@ -1,26 +1,26 @@
+import { fail } from '../../core/base/errors';
 import type { Reporting, Upstream } from '../../core/catalog/catalog';
 import type { Meter } from '../../core/catalog/usage';
-import { fail } from '../../core/errors';
 import type { Egress } from '../../core/wire/egress';
 import {
   amountOf,
-  asObject,
   countIn,
   type DatedResult,
   type Json,
   type ReportSource,
   readResults,
+  requireObject,
   textIn,
 } from './read-pages';
 import {
   boundsOf,
   type Days,
-  dayOf,
-  MOST_DAYS,
+  MAX_REPORT_DAYS,
   type Report,
   type ReportedCost,
   type ReportedUsage,
   ReportFailure,
+  utcDayOf,
 } from './report';
 
 const TIMEOUTS = { connectMs: 30_000, headersMs: 60_000, idleMs: 30_000 };
@@ -76,12 +76,12 @@ async function readAnthropic(source: ReportSource, days: Days): Promise<Report> 
   function dayIn(bucket: Json): string {
     const ms = Date.parse(textIn(bucket, 'starting_at') ?? '');
     if (Number.isNaN(ms)) throw new ReportFailure('the report is not as documented: starting_at is no time');
-    return dayOf(ms);
+    return utcDayOf(ms);
   }
 
   function toUsage({ day, result }: DatedResult): ReportedUsage {
-    const written = asObject(result['cache_creation'] ?? {}, 'cache_creation');
-    const tools = asObject(result['server_tool_use'] ?? {}, 'server_tool_use');
+    const written = requireObject(result['cache_creation'] ?? {}, 'cache_creation');
+    const tools = requireObject(result['server_tool_use'] ?? {}, 'server_tool_use');
     return usageOf(day, result, 'workspace_id', [
       ['input', countIn(result, 'uncached_input_tokens')],
       ['cacheRead', countIn(result, 'cache_read_input_tokens')],
@@ -113,7 +113,7 @@ async function readOpenAi(source: ReportSource, days: Days): Promise<Report> {
   const { start, end } = boundsOf(days);
   const span = { start_time: String(start.getTime() / 1_000), end_time: String(end.getTime() / 1_000) };
   const headers = { authorization: `Bearer ${credential}` };
-  const dayIn = (bucket: Json) => dayOf(Number(countIn(bucket, 'start_time')) * 1_000);
+  const dayIn = (bucket: Json) => utcDayOf(Number(countIn(bucket, 'start_time')) * 1_000);
   const read = (path: string, groups: readonly string[]) =>
     readResults(source, { path, query: queryOf(span, groups, apiKeyId), headers, dayIn });
   const groups = ['api_key_id', 'project_id', 'model'];
@@ -142,7 +142,7 @@ async function readOpenAi(source: ReportSource, days: Days): Promise<Report> {
 
   /** OpenAI sends amounts as numbers of dollars; `readResults` keeps their digits. */
   function toCost({ day, result }: DatedResult): ReportedCost {
-    const amount = asObject(result['amount'], 'amount');
+    const amount = requireObject(result['amount'], 'amount');
     requireUsd(amount);
     return {
       day,
@@ -154,7 +154,7 @@ async function readOpenAi(source: ReportSource, days: Days): Promise<Report> {
 }
 
 function queryOf(span: Readonly<Record<string, string>>, groups: readonly string[], apiKeyId?: string) {
-  const query = new URLSearchParams({ ...span, bucket_width: '1d', limit: String(MOST_DAYS) });
+  const query = new URLSearchParams({ ...span, bucket_width: '1d', limit: String(MAX_REPORT_DAYS) });
   for (const group of groups) query.append('group_by[]', group);
   if (apiKeyId !== undefined) query.append('api_key_ids[]', apiKeyId);
   return query;

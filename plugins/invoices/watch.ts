@@ -1,18 +1,18 @@
 import type { Knex } from 'knex';
 import type { Logger } from 'pino';
 import { Counter, Gauge } from 'prom-client';
+import { type Loop, startLoop } from '../../core/base/loop';
+import { metrics } from '../../core/base/metrics';
+import { formatUsd } from '../../core/base/money';
 import type { Upstream } from '../../core/catalog/catalog';
-import { type Loop, startLoop } from '../../core/loop';
-import { metrics } from '../../core/metrics';
-import { formatUsd } from '../../core/money';
-import { type Books, type Comparison, type CountDifference, compareUpstream } from './compare';
-import { DAY_MS, dayOf } from './report';
+import { type Comparison, type CountDifference, compareUpstream, type InvoiceSources } from './compare';
+import { DAY_MS, utcDayOf } from './report';
 
 const LOOK_EVERY_MS = 3_600_000;
 const FIRST_AFTER_MS = 60_000;
 /** After this time another process takes over the day that a dead process had claimed. */
 const CLAIM_MINUTES = 30;
-const LOGGED_AT_MOST = 10;
+const MAX_LOGGED = 10;
 
 const differences = new Gauge({
   name: 'tollgate_invoice_difference_usd',
@@ -38,7 +38,7 @@ const failures = new Counter({
   registers: [metrics],
 });
 
-type WatchedBooks = Books & { readonly log: Logger };
+type WatchedBooks = InvoiceSources & { readonly log: Logger };
 
 /** Compares the last whole day of each upstream with `reporting`. One process compares each day, once. */
 export function startInvoiceWatch(books: WatchedBooks, afterMs: number): Loop {
@@ -57,7 +57,7 @@ export async function compareLastDay(
   nowMs: number,
   signal?: AbortSignal,
 ): Promise<void> {
-  const day = dayOf(nowMs - afterMs - DAY_MS);
+  const day = utcDayOf(nowMs - afterMs - DAY_MS);
   for (const upstream of books.catalog.upstreams) {
     if (isEnding(signal)) return;
     if (upstream.reporting?.credential === undefined) continue;
@@ -113,8 +113,8 @@ async function report(
   comparedHere.set(name, day);
   if (cost?.isAlarm === true) {
     alarms.inc({ upstream: name });
-    const counts = comparison.counts.slice(0, LOGGED_AT_MOST).map(inWords);
-    const more = Math.max(0, comparison.counts.length - LOGGED_AT_MOST);
+    const counts = comparison.counts.slice(0, MAX_LOGGED).map(inWords);
+    const more = Math.max(0, comparison.counts.length - MAX_LOGGED);
     log.error(
       { upstream: name, day, differenceUsd: formatUsd(differenceE8), counts, more },
       "a vendor's invoice differs from the records by more than the bound: run tollgate invoices compare",

@@ -1,14 +1,14 @@
+import { fail } from '../../core/base/errors';
 import type { Catalog, Model } from '../../core/catalog/catalog';
-import { fail } from '../../core/errors';
 import { type Filters, integerReader, type Reader, reader, readFilter, readText } from '../../core/http/query';
 
-const MOST_MODELS = 1_000;
+const MAX_MODELS = 1_000;
 
 const readId = (description: string) => reader({ ...readText.schema, description }, (text) => readText(text));
 
 /** The query parameters that clients send, such as Codex and the SDK of the Messages protocol. */
 export const MODELS_QUERY = {
-  limit: integerReader(1, MOST_MODELS, { description: 'How many models to list; default: all.' }),
+  limit: integerReader(1, MAX_MODELS, { description: 'How many models to list; default: all.' }),
   after_id: readId('Lists the models after this one: `last_id` of the previous page.'),
   before_id: readId('Lists the models before this one: `first_id` of the previous page.'),
   client_version: readId('Adds `models`, which Codex reads.'),

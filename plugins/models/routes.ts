@@ -2,30 +2,30 @@ import type { IncomingMessage } from 'node:http';
 import type { CallKey } from '../../core/accounts/identify';
 import { keyRoute } from '../../core/api/json-routes';
 import type { Route } from '../../core/api/route';
-import { dearestPrice } from '../../core/api/show-price';
+import { maxPrice } from '../../core/api/show-price';
+import { mapValues } from '../../core/base/collections';
+import { fail } from '../../core/base/errors';
 import { isAllowed, type Model } from '../../core/catalog/catalog';
 import type { PriceOf } from '../../core/catalog/customer-prices';
 import { PROTOCOL_NAMES, PROTOCOLS } from '../../core/catalog/protocols';
-import { fail } from '../../core/errors';
-import { asksUpstream, pipelineAt, protocolsAt } from '../../core/gateway/asked-upstreams';
+import { asksUpstream, pipelineAt, protocolsAt } from '../../core/gateway/pipeline-upstreams';
 import type { PluginGateway } from '../../core/gateway/plugin-gateway';
 import type { UpstreamHealth } from '../../core/health/health';
 import { routableEntries } from '../../core/health/state';
 import { sendJson } from '../../core/http/http';
 import { hostOf } from '../../core/http/request-head';
 import { listOf, mapOf, object, objectWith, oneOf, orNull, shape } from '../../core/http/shape';
-import { mapValues } from '../../core/map-values';
 import { LIMITED_METERS } from '../../core/protocols/request-tables';
 import { MODELS_QUERY, pageOfModels, readModelsQuery } from './page';
 
-export type Parts = Pick<PluginGateway, 'catalog' | 'configuration' | 'health'>;
+type ModelsContext = Pick<PluginGateway, 'catalog' | 'configuration' | 'health'>;
 
 /**
  * Returns a function that shows a model to this key at the addresses below `prefix`. The function returns undefined for a model
  * that the key may not call or for which it has no price. It does the same if no pipeline of the address asks an upstream for the
  * model. Use it for one request only, because the configuration changes.
  */
-function callableModels(gateway: Parts, prefix: string, key: CallKey, request: IncomingMessage) {
+function callableModels(gateway: ModelsContext, prefix: string, key: CallKey, request: IncomingMessage) {
   const { catalog, configuration, health } = gateway;
   const { allowedModels, markup } = key.settings;
   if (!catalog.customerPrices.has(markup)) return () => undefined;
@@ -49,11 +49,11 @@ function callableModels(gateway: Parts, prefix: string, key: CallKey, request: I
 const PREFIXES = ['', '/default', '/quality', '/speed', '/cost'] as const;
 
 /** Lists the endpoints of models; docs/contract.md, section 1. */
-export function modelRoutes(gateway: Parts): readonly Route[] {
+export function modelRoutes(gateway: ModelsContext): readonly Route[] {
   return PREFIXES.flatMap((prefix) => [listModelsRoute(gateway, prefix), showModelRoute(gateway, prefix)]);
 }
 
-function listModelsRoute(gateway: Parts, prefix: string): Route {
+function listModelsRoute(gateway: ModelsContext, prefix: string): Route {
   return {
     listener: 'public',
     auth: 'key',
@@ -100,7 +100,7 @@ function available(entries: Model['entries'], health: UpstreamHealth): number {
  * so no call costs more.
  */
 function toJson(model: Model, entries: Model['entries'], health: UpstreamHealth, priceOf: PriceOf) {
-  const price = dearestPrice(entries.map((entry) => priceOf(entry.model)));
+  const price = maxPrice(entries.map((entry) => priceOf(entry.model)));
   const uses = toolUses(entries);
   const dates = entries.flatMap((entry) => entry.model.created ?? []).sort();
   const created = new Date(dates[0] ?? UNKNOWN_DATE);
@@ -182,7 +182,7 @@ const MODELS = objectWith(
   },
 );
 
-function showModelRoute(gateway: Parts, prefix: (typeof PREFIXES)[number]): Route {
+function showModelRoute(gateway: ModelsContext, prefix: (typeof PREFIXES)[number]): Route {
   return keyRoute(`GET ${prefix}/v1/models/{id...}`, {
     summary: 'One model; its name may contain slashes.',
     answers: { 200: { description: 'The model.', schema: MODEL } },

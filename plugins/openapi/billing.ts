@@ -1,9 +1,9 @@
-import { type DearestPrice, dearestPrice } from '../../core/api/show-price';
+import { type MaxPrice, maxPrice } from '../../core/api/show-price';
+import { mapValues } from '../../core/base/collections';
 import { type Catalog, type Entry, type Model, protocolsOf } from '../../core/catalog/catalog';
 import { hasOutput, operationOf, protocolOf } from '../../core/catalog/protocols';
 import type { PipelineSettings } from '../../core/configuration/pipelines';
-import { asksUpstream, protocolsAt } from '../../core/gateway/asked-upstreams';
-import { mapValues } from '../../core/map-values';
+import { asksUpstream, protocolsAt } from '../../core/gateway/pipeline-upstreams';
 
 /** `x-billing` of a model call; docs/contract.md, section 1.3. */
 interface TokenBilling {
@@ -54,7 +54,7 @@ type ModelPricing = Readonly<
 >;
 
 function dearest(entries: readonly Entry[]): ModelPricing {
-  const { rates, pieces, variants } = dearestPrice(entries.map(({ model }) => model.price));
+  const { rates, pieces, variants } = maxPrice(entries.map(({ model }) => model.price));
   const hasParts = (parts: object) => Object.keys(parts).length > 0;
   return {
     ...perToken(rates),
@@ -64,7 +64,7 @@ function dearest(entries: readonly Entry[]): ModelPricing {
 }
 
 /** Names the prices per token. The specification has one price for cache writes, so the higher one is shown. */
-function perToken({ cacheWrite, cacheWrite1h, ...rates }: DearestPrice['rates']): Readonly<Record<string, number>> {
+function perToken({ cacheWrite, cacheWrite1h, ...rates }: MaxPrice['rates']): Readonly<Record<string, number>> {
   const cacheCreation = Number(cacheWrite) > Number(cacheWrite1h) ? cacheWrite : cacheWrite1h;
   const named = Object.entries({ ...rates, cacheCreation });
   // Parses the decimal price of a million tokens with a shifted exponent, so that no digit changes.

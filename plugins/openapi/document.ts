@@ -1,5 +1,5 @@
+import { mapValues } from '../../core/base/collections';
 import type { PluginGateway } from '../../core/gateway/plugin-gateway';
-import { mapValues } from '../../core/map-values';
 import { ROLE_NAMES } from '../../core/operators/roles';
 import { CALL_ERROR_SCHEMA, ERROR_SCHEMA, errorCatalogue, errorCodes } from './errors';
 import { modelPaths, publicServer } from './model-calls';

@@ -1,4 +1,4 @@
-import { allErrors, type DeclaredCode, type ErrorCode, kindOf } from '../../core/errors';
+import { allErrors, type DeclaredCode, type ErrorCode, errorKindOf } from '../../core/base/errors';
 import { object, oneOf, orNull, shape } from '../../core/http/shape';
 
 /** The error envelope; docs/contract.md, section 3. */
@@ -43,7 +43,7 @@ export function errorResponses(
 ): Record<string, object> {
   const byStatus = new Map<number, AnyCode[]>(badRequests.length > 0 ? [[400, [...badRequests]]] : []);
   for (const code of new Set(codes)) {
-    const { status } = kindOf(code);
+    const { status } = errorKindOf(code);
     byStatus.set(status, [...(byStatus.get(status) ?? []), code]);
   }
   return Object.fromEntries(
@@ -52,7 +52,7 @@ export function errorResponses(
 }
 
 function summaries(codes: readonly AnyCode[]): string {
-  return codes.map((code) => `\`${code}\`: ${kindOf(code).summary}`).join('\n\n');
+  return codes.map((code) => `\`${code}\`: ${errorKindOf(code).summary}`).join('\n\n');
 }
 
 export function errorResponse(description: string, schema: string): object {

@@ -1,7 +1,7 @@
+import type { ErrorCode } from '../../core/base/errors';
 import { hasOutput, isSocketPath, PROTOCOLS, protocolOf } from '../../core/catalog/protocols';
 import type { Configuration } from '../../core/configuration/configuration';
 import { type EndpointSettings, isAnyHost, type PipelineSettings } from '../../core/configuration/pipelines';
-import type { ErrorCode } from '../../core/errors';
 import { saidPublicUrl } from '../../core/http/public-url';
 import { tokenBilling } from './billing';
 import { errorResponse, errorResponses } from './errors';

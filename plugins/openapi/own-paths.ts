@@ -1,6 +1,6 @@
 import type { Route, RouteAnswer } from '../../core/api/route';
-import type { DeclaredCode, ErrorCode } from '../../core/errors';
-import { mapValues } from '../../core/map-values';
+import { mapValues } from '../../core/base/collections';
+import type { DeclaredCode, ErrorCode } from '../../core/base/errors';
 import { USUAL_ROLE } from '../../core/operators/roles';
 import { errorResponses } from './errors';
 import { toOpenApi } from './schema';

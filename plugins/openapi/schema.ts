@@ -1,5 +1,5 @@
-import { mapValues } from '../../core/map-values';
-import type { Schema } from '../../core/settings';
+import { mapValues } from '../../core/base/collections';
+import type { Schema } from '../../core/base/settings';
 
 type JsonSchema = Readonly<Record<string, unknown>>;
 

@@ -1,17 +1,17 @@
+import { parseJson } from '../../core/base/parse-json';
 import { beginAttempt, type MadeAttempt, upstreamRequestId } from '../../core/calls/made-attempt';
 import type { Candidate, ModelEntry, Upstream } from '../../core/catalog/catalog';
 import { roughPrice } from '../../core/catalog/price';
 import type { Protocol, TranslatedCall, UpstreamAdapter } from '../../core/catalog/upstream';
 import type { Usage } from '../../core/catalog/usage';
 import { findMembers, type MemberPlace } from '../../core/http/json-members';
-import { parseJson } from '../../core/parse-json';
 import { bodyNoteOf, NoteReader } from '../../core/protocols/notes';
 import { askUpstream, type UpstreamCall } from '../../core/wire/ask-upstream';
 import { readAll } from '../../core/wire/chunk-reader';
 import { classifyDialFailure, type Egress } from '../../core/wire/egress';
 import { decodedChunks } from '../../core/wire/exchange';
 import { isAnswer } from '../../core/wire/read-answer';
-import { inOtherWords } from '../../core/wire/translated-call';
+import { translateRequest } from '../../core/wire/translated-call';
 import type { UpstreamExchange } from '../../core/wire/upstream-exchange';
 
 /** The result of one small test call. */
@@ -28,8 +28,8 @@ interface TestResult {
 }
 
 const PATIENCE_MS = 30_000;
-const LARGEST_ANSWER_BYTES = 256 * 1024;
-const SHOWN_AT_MOST = 300;
+const MAX_ANSWER_BYTES = 256 * 1024;
+const MAX_SHOWN = 300;
 
 const WORDS = 'Answer with the word OK.';
 const MESSAGES = [{ role: 'user', content: WORDS }];
@@ -61,7 +61,7 @@ export async function callUpstream(
     rough: roughPrice(model.price),
     dialect: adapter.own && 'own',
   };
-  const translated = adapter.own === undefined ? undefined : await inOtherWords(candidate, asked);
+  const translated = adapter.own === undefined ? undefined : await translateRequest(candidate, asked);
   const answered = await callOnce(egress, candidate, translated?.call ?? asked);
   const { made, status, text } = answered;
   const body = parseJson(text);
@@ -108,7 +108,7 @@ export async function callOnce(
   try {
     exchange = await askUpstream(asked, call, egress.pool(upstream));
     const head = await exchange.head;
-    const text = (await readAll(decodedChunks(exchange, head), LARGEST_ANSWER_BYTES)).toString('utf8');
+    const text = (await readAll(decodedChunks(exchange, head), MAX_ANSWER_BYTES)).toString('utf8');
     made.upstreamRequestId = upstreamRequestId(head.headers);
     made.status = head.status;
     made.outcome = head.status < 300 ? 'answered' : 'status';
@@ -136,7 +136,7 @@ function usageOf(
 
 /** Describes a failed call for the operator who repairs the upstream. */
 export function problemOf({ status, text }: CalledOnce): string {
-  return status === null ? text : `the upstream answered ${status}: ${text.slice(0, SHOWN_AT_MOST)}`;
+  return status === null ? text : `the upstream answered ${status}: ${text.slice(0, MAX_SHOWN)}`;
 }
 
 /** Notes the usage for which the upstream charges. */

@@ -1,8 +1,8 @@
+import { duration, flag, number } from '../../core/base/setting-schemas';
+import { parseDuration } from '../../core/base/settings';
 import { definePlugin } from '../../core/gateway/plugin';
 import { followDisabledUpstreams } from '../../core/health/disabled-upstreams';
 import { startWatch } from '../../core/ledger/verify/watch';
-import { duration, flag, number } from '../../core/setting-schemas';
-import { parseDuration } from '../../core/settings';
 import { operatorRoutes } from './routes';
 
 /** The operator's API under /admin/v1 (docs/contract.md, section 7) and page under /operator (docs/operator.md). */

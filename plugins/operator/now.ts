@@ -1,9 +1,9 @@
 import type { Knex } from 'knex';
 import { Registry } from 'prom-client';
 import { type Stores, unlessUnavailable } from '../../core/accounts/accounts';
-import { eachAtOnce } from '../../core/each-at-once';
-import { showMetrics } from '../../core/metrics';
-import { remembered } from '../../core/remembered';
+import { cacheFor } from '../../core/base/cache-for';
+import { forEachConcurrent } from '../../core/base/for-each-concurrent';
+import { showMetrics } from '../../core/base/metrics';
 
 /** The number of minutes on the page. */
 export const MINUTES = 30;
@@ -12,7 +12,7 @@ const MINUTE_MS = 60_000;
 const READ_EVERY_MS = 2_000;
 const HELD_EVERY_MS = 10_000;
 /** The most accounts whose holds are summed, because the ledger has no sum of all holds and each account is read. */
-const MOST_ACCOUNTS = 2_000;
+const MAX_ACCOUNTS = 2_000;
 const AT_ONCE = 20;
 
 export interface Minute {
@@ -45,7 +45,7 @@ const COUNTED = [
  */
 export function readMinutes(database: Knex) {
   const since = (startMs: number) => database('usage_records').where('created_at', '>=', new Date(startMs));
-  return remembered(READ_EVERY_MS, async () => {
+  return cacheFor(READ_EVERY_MS, async () => {
     const nowMs = Date.now();
     const lastMs = Math.floor(nowMs / MINUTE_MS) * MINUTE_MS;
     const starts = Array.from({ length: MINUTES }, (_, at) => lastMs - (MINUTES - 1 - at) * MINUTE_MS);
@@ -80,14 +80,14 @@ function toMinute(startMs: number, row: Omit<MinuteRow, 'start'> | undefined): M
  * there are too many accounts.
  */
 export function heldByAll({ database, ledger }: Stores): () => Promise<bigint | undefined> {
-  return remembered(HELD_EVERY_MS, async () => {
+  return cacheFor(HELD_EVERY_MS, async () => {
     const rows: { id: string }[] = await database('accounts')
       .select('id')
-      .limit(MOST_ACCOUNTS + 1);
-    if (rows.length > MOST_ACCOUNTS) return undefined;
+      .limit(MAX_ACCOUNTS + 1);
+    if (rows.length > MAX_ACCOUNTS) return undefined;
     return unlessUnavailable(async () => {
       let heldE8 = 0n;
-      await eachAtOnce(rows, AT_ONCE, async ({ id }) => {
+      await forEachConcurrent(rows, AT_ONCE, async ({ id }) => {
         heldE8 += (await ledger.readAccount(id))?.heldE8 ?? 0n;
       });
       return heldE8;

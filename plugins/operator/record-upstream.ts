@@ -1,16 +1,16 @@
+import { parseJson } from '../../core/base/parse-json';
 import type { MadeAttempt } from '../../core/calls/made-attempt';
 import type { ModelEntry, Upstream } from '../../core/catalog/catalog';
 import { hasOutput } from '../../core/catalog/protocols';
 import type { Verdict } from '../../core/catalog/upstream';
 import { countsIn, mergeUsage, UNKNOWN_USAGE, type Usage } from '../../core/catalog/usage';
-import { parseJson } from '../../core/parse-json';
 import { NoteReader } from '../../core/protocols/notes';
 import type { Egress } from '../../core/wire/egress';
 import { SseSplitter } from '../../core/wire/sse';
 import { type CalledOnce, callOnce, noteUsage, problemOf, question, type Speaking } from './call-upstream';
 
 /** Recordings in the form that `readRecordings` of tollgate/conformance reads. */
-export interface Recorded {
+interface UpstreamRecording {
   readonly made: readonly MadeAttempt[];
   readonly files: readonly { readonly name: string; readonly content: string }[];
   /** Why there are no recordings; null when there are. */
@@ -33,7 +33,7 @@ export async function recordUpstream(
   upstream: Upstream,
   model: ModelEntry,
   speaking: Speaking,
-): Promise<Recorded> {
+): Promise<UpstreamRecording> {
   const { adapter, protocol } = speaking;
   // A stream in the vendor's own framing is not text, so it cannot be sanitised.
   const isStreamed = hasOutput(protocol) && adapter.framing === undefined;

@@ -1,7 +1,7 @@
+import { startLoop } from '../../core/base/loop';
+import { integer } from '../../core/base/setting-schemas';
 import { definePlugin } from '../../core/gateway/plugin';
 import { keepPartitions } from '../../core/ledger/outbox/partitions';
-import { startLoop } from '../../core/loop';
-import { integer } from '../../core/setting-schemas';
 
 const LOOK_EVERY_MS = 3_600_000;
 

@@ -169,9 +169,9 @@ function routesModels({ pipeline }: SettingsChange, pipelines: Pipelines): boole
   return steps.some(({ policy }) => policy.name === 'strategy-routing');
 }
 
-type Found = { readonly model: Model } | { readonly problems: LocatedProblem[] };
+type ModelLookup = { readonly model: Model } | { readonly problems: LocatedProblem[] };
 
-function findModel(catalog: Catalog, name: string, path: readonly string[]): Found {
+function findModel(catalog: Catalog, name: string, path: readonly string[]): ModelLookup {
   const lookup = catalog.find(name);
   if ('found' in lookup) return { model: lookup.found };
   if (!('ambiguous' in lookup)) return { problems: [] };

@@ -1,5 +1,5 @@
 import type { Guard, GuardName, Rollout, RolloutGroup } from '../../core/rollouts/rollout';
-import { addCounts, type Counts, describeLine, isWorse, type Line, linesOf, NOTHING_SEEN } from './guards';
+import { addCounts, describeLine, type GuardCounts, type GuardLine, isWorse, linesOf, NOTHING_SEEN } from './guards';
 
 /** The number of the stage that keeps a run's counts from before its stages were changed. */
 export const BEFORE_ITS_STAGES = 0;
@@ -9,7 +9,7 @@ export type Status = 'running' | 'paused' | 'held' | 'rolled-back' | 'completed'
 /** The last look of each guard in the stage: the treatment's calls that it compared, and whether these were worse. */
 export type Looks = Readonly<Partial<Record<GuardName, { readonly seen: number; readonly isWorse: boolean }>>>;
 
-export interface Progress {
+export interface RolloutProgress {
   readonly status: Status;
   /** The current stage, counted from 1. */
   readonly stage: number;
@@ -17,9 +17,9 @@ export interface Progress {
   readonly looks: Looks;
 }
 
-type CountsOf = (stage: number, group: RolloutGroup) => Counts | undefined;
+type CountsOf = (stage: number, group: RolloutGroup) => GuardCounts | undefined;
 
-export interface Decision {
+export interface RolloutDecision {
   readonly do: 'wait' | 'advance' | 'complete' | 'abort';
   /** What the rollout waits for, or why it ends, for operators. */
   readonly why: string;
@@ -39,7 +39,12 @@ export function callsPerAccount({ stickyBy, guards }: Pick<Rollout, 'stickyBy' |
  * Decides what to do about a rollout now. A guard looks at `minCalls` calls of the treatment and after each further half of them.
  * Two looks in a row must find the treatment worse, because a single one may be chance.
  */
-export function decide(rollout: Rollout, progress: Progress, counts: CountsOf, nowMs: number): Decision {
+export function decideRollout(
+  rollout: Rollout,
+  progress: RolloutProgress,
+  counts: CountsOf,
+  nowMs: number,
+): RolloutDecision {
   const { status, stage } = progress;
   const { stages, guards } = rollout;
   const current = stages[stage - 1];
@@ -79,7 +84,7 @@ export function decide(rollout: Rollout, progress: Progress, counts: CountsOf, n
 }
 
 /** Compares with the stage's control group. If it has too few calls, adds those of the stages before. */
-function compare(guard: Guard, stage: number, treatment: Counts, counts: CountsOf): readonly Line[] {
+function compare(guard: Guard, stage: number, treatment: GuardCounts, counts: CountsOf): readonly GuardLine[] {
   let control = NOTHING_SEEN;
   for (let from = stage; ; from -= 1) {
     control = addCounts(control, counts(from, 'control') ?? NOTHING_SEEN);

@@ -1,15 +1,15 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Knex } from 'knex';
+import { type Loop, onFirstFailure, startLoop } from '../../core/base/loop';
+import type { Stop } from '../../core/base/resources';
+import { safeErrorFields } from '../../core/base/safe-error';
 import type { Configuration } from '../../core/configuration/configuration';
 import type { PluginGateway } from '../../core/gateway/plugin-gateway';
-import { type Loop, onFirstFailure, startLoop } from '../../core/loop';
-import type { Stop } from '../../core/resources';
-import { keyOf, type SeenCall } from '../../core/rollouts/live-rollouts';
+import { rolloutKeyOf, type SeenCall } from '../../core/rollouts/live-rollouts';
 import { describeShare } from '../../core/rollouts/plan';
 import type { Rollout, RolloutPosition } from '../../core/rollouts/rollout';
 import { type AuditEntry, writeAudit } from '../../core/storage/audit';
-import { describeFault } from '../../core/thrown';
-import { callsPerAccount, type Decision, decide } from './decide';
+import { callsPerAccount, decideRollout, type RolloutDecision } from './decide';
 import { rolloutCalls } from './show';
 import {
   addSeen,
@@ -37,7 +37,7 @@ const EVERY_MS = 400;
 const WITHOUT_ROLLOUTS_EVERY_MS = 30_000;
 
 /** The maximum number of calls that wait for Postgres; further ones are not counted. */
-const KEPT_AT_MOST = 100_000;
+const MAX_KEPT = 100_000;
 
 /** The actor in the audit log for what a rollout does by itself. */
 const ENGINE = 'rollouts';
@@ -51,7 +51,7 @@ export type EngineGateway = Pick<
  * Makes this node follow the rollouts. Every node runs an engine: each writes its counts to Postgres, the first to get the lock
  * decides, and all follow what is written. The engine keeps nothing that must not be lost.
  */
-export class Engine {
+export class RolloutEngine {
   /** The calls of this process that are not counted yet. */
   #seen: SeenCall[] = [];
   /**
@@ -71,7 +71,7 @@ export class Engine {
   async start(): Promise<Stop> {
     const { rollouts, liveConfiguration, log } = this.gateway;
     rollouts.onSeen((seen) => {
-      if (seen.isDrawn && this.#seen.length < KEPT_AT_MOST) this.#seen.push(seen);
+      if (seen.isDrawn && this.#seen.length < MAX_KEPT) this.#seen.push(seen);
       rolloutCalls.inc({ rollout: seen.name, group: seen.group, outcome: seen.isError ? 'failed' : 'answered' });
     });
     await this.#work();
@@ -79,7 +79,7 @@ export class Engine {
     const loop = startLoop(() => this.#work(), {
       everyMs: () => (this.gateway.configuration.rollouts.length > 0 ? EVERY_MS : WITHOUT_ROLLOUTS_EVERY_MS),
       whenFailed: onFirstFailure((error) =>
-        log.error({ error: describeFault(error) }, 'rollouts cannot be followed now; they stay as they are'),
+        log.error({ error: safeErrorFields(error) }, 'rollouts cannot be followed now; they stay as they are'),
       ),
     });
     this.#loop = loop;
@@ -129,7 +129,7 @@ export class Engine {
     const positions = rollouts.flatMap((rollout) => {
       const row = this.rowOf(rollout);
       const position = row === undefined ? undefined : positionOf(row);
-      return position === undefined ? [] : [[keyOf(rollout), position] as const];
+      return position === undefined ? [] : [[rolloutKeyOf(rollout), position] as const];
     });
     this.gateway.rollouts.follow(new Map(positions));
   }
@@ -182,18 +182,18 @@ export class Engine {
   async #restage(trx: Knex.Transaction, rollout: Rollout, row: RolloutRow, now: Date): Promise<void> {
     const { stage, isSameSoFar } = restage(row, rollout);
     const share = rollout.stages[stage - 1]?.share;
-    const goesOn = row.status === 'completed' && stage < rollout.stages.length;
+    const continues = row.status === 'completed' && stage < rollout.stages.length;
     const standsStill = row.status === 'paused' || row.status === 'held';
     await updateRow(trx, row, {
       stage,
       shares: sharesOf(rollout),
       changed_at: now,
-      ...(goesOn && { status: 'running', reason: null, followed_at: now }),
+      ...(continues && { status: 'running', reason: null, followed_at: now }),
       ...(standsStill && { stage_since: afterStandstill(row, now) }),
       ...(share !== shareOf(row) && { stage_since: now }),
       ...(!isSameSoFar && { run: await carrySeen(trx, row.run), looks: {} }),
     });
-    const status = goesOn ? 'running' : row.status;
+    const status = continues ? 'running' : row.status;
     await this.#record(trx, rollout, 'rollout.restage', { status, stage, share: describeShare(rollout, stage - 1) });
   }
 
@@ -202,7 +202,7 @@ export class Engine {
     const watched = watchedAt(found, now);
     if (watched !== undefined) await updateRow(trx, found, watched);
     const row = { ...found, ...watched };
-    const decision = decide(rollout, progressOf(row), await readSeen(trx, row.run), now.getTime());
+    const decision = decideRollout(rollout, progressOf(row), await readSeen(trx, row.run), now.getTime());
     if (decision.do !== 'wait') return this.#apply(trx, rollout, row, decision, now);
     if (isDeepStrictEqual(decision.looks, row.looks)) return;
     await updateRow(trx, row, { looks: decision.looks });
@@ -213,7 +213,7 @@ export class Engine {
     trx: Knex.Transaction,
     rollout: Rollout,
     row: RolloutRow,
-    { do: what, why: reason }: Decision,
+    { do: what, why: reason }: RolloutDecision,
     now: Date,
   ): Promise<void> {
     if (what === 'advance') {

@@ -1,4 +1,4 @@
-import { formatUsd } from '../../core/money';
+import { formatUsd } from '../../core/base/money';
 import type { SeenCall } from '../../core/rollouts/live-rollouts';
 import { percent } from '../../core/rollouts/plan';
 import type { Guard } from '../../core/rollouts/rollout';
@@ -10,19 +10,19 @@ export type What = 'calls' | 'errors' | 'hurt' | 'costE8' | Measure;
 export type Measure = 'firstToken' | 'whole' | 'cost';
 
 /** The counts of a group in a stage. Its keys are those of `keyOf`. */
-export type Counts = ReadonlyMap<string, number>;
+export type GuardCounts = ReadonlyMap<string, number>;
 
-export const NOTHING_SEEN: Counts = new Map();
+export const NOTHING_SEEN: GuardCounts = new Map();
 
-export function keyOf(what: What, bucket = 0): string {
+export function countKeyOf(what: What, bucket = 0): string {
   return `${what} ${bucket}`;
 }
 
-export function countOf(counts: Counts, what: Exclude<What, Measure>): number {
-  return counts.get(keyOf(what)) ?? 0;
+export function countOf(counts: GuardCounts, what: Exclude<What, Measure>): number {
+  return counts.get(countKeyOf(what)) ?? 0;
 }
 
-export function addCounts(one: Counts, other: Counts): Counts {
+export function addCounts(one: GuardCounts, other: GuardCounts): GuardCounts {
   const sum = new Map(one);
   for (const [key, count] of other) add(sum, key, count);
   return sum;
@@ -33,18 +33,18 @@ function add(counts: Map<string, number>, key: string, count: number): void {
 }
 
 /** Counts a call. One that is not compared only tells whether its client received an error. */
-export function countCall(counts: Map<string, number>, seen: SeenCall, isCompared: boolean): void {
-  if (seen.isHurt) add(counts, keyOf('hurt'), 1);
+export function countForGuards(counts: Map<string, number>, seen: SeenCall, isCompared: boolean): void {
+  if (seen.isHurt) add(counts, countKeyOf('hurt'), 1);
   if (!isCompared) return;
   const { isError, costE8, firstTokenMs, wholeMs } = seen;
-  add(counts, keyOf('calls'), 1);
-  if (isError) add(counts, keyOf('errors'), 1);
+  add(counts, countKeyOf('calls'), 1);
+  if (isError) add(counts, countKeyOf('errors'), 1);
   if (costE8 > 0n) {
-    add(counts, keyOf('costE8'), Number(costE8));
-    add(counts, keyOf('cost', bucketOf(Number(costE8))), 1);
+    add(counts, countKeyOf('costE8'), Number(costE8));
+    add(counts, countKeyOf('cost', bucketOf(Number(costE8))), 1);
   }
-  if (firstTokenMs !== undefined) add(counts, keyOf('firstToken', bucketOf(firstTokenMs)), 1);
-  if (wholeMs !== undefined) add(counts, keyOf('whole', bucketOf(wholeMs)), 1);
+  if (firstTokenMs !== undefined) add(counts, countKeyOf('firstToken', bucketOf(firstTokenMs)), 1);
+  if (wholeMs !== undefined) add(counts, countKeyOf('whole', bucketOf(wholeMs)), 1);
 }
 
 /** The width of a bucket, as a logarithm: each bucket reaches 2 % further than the one before. */
@@ -65,12 +65,12 @@ function bucketsFurther(times: number): number {
 }
 
 /** Returns the calls with this measure: all, or those beyond a bucket. */
-export function measured(counts: Counts, measure: Measure, beyond = -1): number {
+export function measured(counts: GuardCounts, measure: Measure, beyond = -1): number {
   return bucketsOf(counts, measure).reduce((sum, [bucket, calls]) => (bucket > beyond ? sum + calls : sum), 0);
 }
 
 /** Returns the first bucket beyond which lies at most this share of the calls; undefined if there are no calls. */
-export function bucketOfShare(counts: Counts, measure: Measure, share: number): number | undefined {
+export function bucketOfShare(counts: GuardCounts, measure: Measure, share: number): number | undefined {
   const buckets = bucketsOf(counts, measure).sort(([one], [other]) => other - one);
   const atMost = measured(counts, measure) * share;
   let beyond = 0;
@@ -83,20 +83,20 @@ export function bucketOfShare(counts: Counts, measure: Measure, share: number): 
   return found;
 }
 
-function bucketsOf(counts: Counts, measure: Measure): [bucket: number, calls: number][] {
+function bucketsOf(counts: GuardCounts, measure: Measure): [bucket: number, calls: number][] {
   return [...counts].flatMap(([key, calls]): [number, number][] =>
     key.startsWith(`${measure} `) ? [[Number(key.slice(measure.length + 1)), calls]] : [],
   );
 }
 
 /** The calls of a group that a guard compares, and how many of them are beyond its line. */
-export interface Share {
+interface Share {
   readonly of: number;
   readonly beyond: number;
 }
 
 /** A line of a guard, with the calls of both groups. */
-export interface Line {
+export interface GuardLine {
   readonly treatment: Share;
   readonly control: Share;
   /** What the calls beyond the line did, for operators. */
@@ -104,10 +104,10 @@ export interface Line {
 }
 
 /** Returns the lines of a guard. Streams and unstreamed calls have a line each, because a whole answer takes as long as its length. */
-export function linesOf({ name, times }: Guard, treatment: Counts, control: Counts): readonly Line[] {
+export function linesOf({ name, times }: Guard, treatment: GuardCounts, control: GuardCounts): readonly GuardLine[] {
   switch (name) {
     case 'errorRate': {
-      const failed = (group: Counts) => ({ of: countOf(group, 'calls'), beyond: countOf(group, 'errors') });
+      const failed = (group: GuardCounts) => ({ of: countOf(group, 'calls'), beyond: countOf(group, 'errors') });
       return [{ treatment: failed(treatment), control: failed(control), did: 'calls failed' }];
     }
     case 'p95FirstTokenMs':
@@ -120,15 +120,15 @@ export function linesOf({ name, times }: Guard, treatment: Counts, control: Coun
   }
 
   /** Returns the line at `times` the value that this share of the control group's calls exceed. */
-  function line(measure: Measure, share: number, did: (value: number) => string): Line {
+  function line(measure: Measure, share: number, did: (value: number) => string): GuardLine {
     const bucket = (bucketOfShare(control, measure, share) ?? 0) + bucketsFurther(times);
-    const beyond = (group: Counts) => ({ of: measured(group, measure), beyond: measured(group, measure, bucket) });
+    const beyond = (group: GuardCounts) => ({ of: measured(group, measure), beyond: measured(group, measure, bucket) });
     return { treatment: beyond(treatment), control: beyond(control), did: did(upTo(bucket)) };
   }
 }
 
 /** Tells whether the treatment is worse: at least so many of its calls are beyond the line, and of the control's at most so many. */
-export function isWorse({ treatment, control }: Line, { above }: Guard): boolean {
+export function isWorse({ treatment, control }: GuardLine, { above }: Guard): boolean {
   return intervalOf(treatment).least > intervalOf(control).most + above;
 }
 
@@ -142,7 +142,7 @@ export function intervalOf({ of, beyond }: Share): { readonly least: number; rea
   return { least: (middle - half) / scale, most: (middle + half) / scale };
 }
 
-export function describeLine({ treatment, control, did }: Line): string {
+export function describeLine({ treatment, control, did }: GuardLine): string {
   const [least, most] = [intervalOf(treatment).least, intervalOf(control).most].map(rounded);
   return `${treatment.beyond} of ${treatment.of} ${did} (at least ${least}), of the control group ${control.beyond} of ${control.of} (at most ${most})`;
 }

@@ -1,7 +1,7 @@
 import { definePlugin } from '../../core/gateway/plugin';
 import type { PluginGateway } from '../../core/gateway/plugin-gateway';
 import { checkRollouts } from './check';
-import { Engine } from './engine';
+import { RolloutEngine } from './engine';
 import { rolloutRoutes } from './routes';
 import { ROLLOUTS, readRollouts } from './section';
 import { exposeRollouts } from './show';
@@ -9,7 +9,7 @@ import { skippedStages } from './skipped';
 import { readRows } from './store';
 
 /** The engine of each gateway in this process. Only tests have several. */
-const engines = new WeakMap<PluginGateway, Engine>();
+const engines = new WeakMap<PluginGateway, RolloutEngine>();
 
 /** Changes that go out in stages; docs/rollouts.md. */
 export default definePlugin({
@@ -19,7 +19,7 @@ export default definePlugin({
   schema: { type: 'object', additionalProperties: false, properties: {} },
   sections: { rollouts: { schema: ROLLOUTS, check: checkRollouts, rollouts: readRollouts } },
   routes: (_settings, gateway) => {
-    const engine = new Engine(gateway);
+    const engine = new RolloutEngine(gateway);
     engines.set(gateway, engine);
     return rolloutRoutes(gateway, engine);
   },

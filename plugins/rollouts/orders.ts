@@ -1,5 +1,5 @@
 import type { Knex } from 'knex';
-import { fail } from '../../core/errors';
+import { fail } from '../../core/base/errors';
 import type { Rollout } from '../../core/rollouts/rollout';
 import { writeAudit } from '../../core/storage/audit';
 import type { Status } from './decide';

@@ -2,11 +2,11 @@ import type { Knex } from 'knex';
 import { TEXT } from '../../core/api/fields';
 import { adminRoute } from '../../core/api/json-routes';
 import type { Route } from '../../core/api/route';
-import { fail } from '../../core/errors';
+import { fail } from '../../core/base/errors';
 import type { PluginGateway } from '../../core/gateway/plugin-gateway';
-import { pageOf } from '../../core/http/shape';
+import { pageShape } from '../../core/http/shape';
 import type { Rollout } from '../../core/rollouts/rollout';
-import type { Engine } from './engine';
+import type { RolloutEngine } from './engine';
 import { give, type Order } from './orders';
 import { SHOWN_ROLLOUT, showRollout } from './show';
 import { readNow, readRows, readSeen } from './store';
@@ -57,14 +57,14 @@ async function readRollouts(database: Knex, rollouts: readonly Rollout[]) {
 }
 
 /** Lists the endpoints of rollouts. */
-export function rolloutRoutes(gateway: PluginGateway, engine: Engine): readonly Route[] {
+export function rolloutRoutes(gateway: PluginGateway, engine: RolloutEngine): readonly Route[] {
   const { database } = gateway;
   const show = async (rollout: Rollout) => (await readRollouts(database, [rollout]))[0];
   return [
     adminRoute('GET /admin/v1/rollouts', {
       role: 'read',
       summary: 'Every rollout of the configuration with its progress and the results of both groups.',
-      answers: { 200: { description: 'All rollouts.', schema: pageOf(SHOWN_ROLLOUT) } },
+      answers: { 200: { description: 'All rollouts.', schema: pageShape(SHOWN_ROLLOUT) } },
       handle: async () => ({ items: await readRollouts(database, gateway.configuration.rollouts), nextCursor: null }),
     }),
     adminRoute('GET /admin/v1/rollouts/{name}', {

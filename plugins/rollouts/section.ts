@@ -1,3 +1,5 @@
+import { duration, flag, group, integer, list, map, number, text, word } from '../../core/base/setting-schemas';
+import { parseDuration, type Settings } from '../../core/base/settings';
 import {
   definitionOf,
   type GuardName,
@@ -5,8 +7,6 @@ import {
   type RolloutChange,
   type RolloutStage,
 } from '../../core/rollouts/rollout';
-import { duration, flag, group, integer, list, mapOf, number, text, word } from '../../core/setting-schemas';
-import { parseDuration, type Settings } from '../../core/settings';
 
 const UPSTREAMS = list(
   'Names of upstreams under serviceEndpoints.',
@@ -70,7 +70,7 @@ const CHANGE = group(
       'Settings of policies of a pipeline.',
       {
         name: text('The pipeline.'),
-        settings: mapOf(
+        settings: map(
           'By policy: the changed settings; the rest of its action stays.',
           { type: 'object', minProperties: 1 },
           { minProperties: 1 },
@@ -111,7 +111,7 @@ const ROLLOUT = {
       },
       { minItems: 1 },
     ),
-    guards: mapOf(
+    guards: map(
       'Guards that end the rollout if more calls of the treatment group than of the control group fail (`errorRate`), are slow (`p95FirstTokenMs`) or are dear (`costRatio`).',
       GUARD,
       { propertyNames: { enum: GUARDS }, default: {} },
@@ -128,7 +128,7 @@ const ROLLOUT = {
   },
 } as const;
 
-export const ROLLOUTS = mapOf('Changes that are rolled out in stages, by name.', ROLLOUT, {
+export const ROLLOUTS = map('Changes that are rolled out in stages, by name.', ROLLOUT, {
   propertyNames: { pattern: '^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$' },
 });
 

@@ -1,12 +1,21 @@
 import { Counter, Gauge } from 'prom-client';
+import { metrics } from '../../core/base/metrics';
+import { formatUsd } from '../../core/base/money';
 import type { PluginGateway } from '../../core/gateway/plugin-gateway';
 import { listOf, object, oneOf, orNull, shape } from '../../core/http/shape';
-import { metrics } from '../../core/metrics';
-import { formatUsd } from '../../core/money';
 import { describeChange } from '../../core/rollouts/plan';
 import type { Rollout } from '../../core/rollouts/rollout';
-import { decide } from './decide';
-import { addCounts, bucketOfShare, type Counts, countOf, type Measure, measured, NOTHING_SEEN, upTo } from './guards';
+import { decideRollout } from './decide';
+import {
+  addCounts,
+  bucketOfShare,
+  countOf,
+  type GuardCounts,
+  type Measure,
+  measured,
+  NOTHING_SEEN,
+  upTo,
+} from './guards';
 import { progressOf, type RolloutRow, type SeenOfRun } from './store';
 
 export const STATUSES = ['not begun', 'running', 'paused', 'held', 'rolled-back', 'completed'] as const;
@@ -29,7 +38,7 @@ export function showRollout(rollout: Rollout, row: RolloutRow | undefined, seen:
     share: row?.status === 'rolled-back' || row === undefined ? 0 : asPercent(share),
     stageSince: row?.stage_since.toISOString() ?? null,
     stageEndsAt: row?.status === 'running' ? new Date(endsAtMs).toISOString() : null,
-    waitsFor: row !== undefined && isUnderWay ? decide(rollout, progressOf(row), seen, nowMs).why : null,
+    waitsFor: row !== undefined && isUnderWay ? decideRollout(rollout, progressOf(row), seen, nowMs).why : null,
     reason: row?.reason ?? null,
     changedAt: row?.changed_at.toISOString() ?? null,
     stages: stages.map(({ share: planned, holdMs }) => ({ share: asPercent(planned), holdSeconds: holdMs / 1_000 })),
@@ -43,12 +52,12 @@ export function showRollout(rollout: Rollout, row: RolloutRow | undefined, seen:
   };
 }
 
-function byGroup(countsOf: (group: (typeof GROUPS)[number]) => Counts) {
+function byGroup(countsOf: (group: (typeof GROUPS)[number]) => GuardCounts) {
   const shown = (group: (typeof GROUPS)[number]) => showCounts(countsOf(group));
   return { control: shown('control'), treatment: shown('treatment'), shadow: shown('shadow') };
 }
 
-function showCounts(counts: Counts) {
+function showCounts(counts: GuardCounts) {
   const [calls, errors, costE8] = [countOf(counts, 'calls'), countOf(counts, 'errors'), countOf(counts, 'costE8')];
   const charged = measured(counts, 'cost');
   const p95 = (measure: Measure) => {

@@ -1,10 +1,10 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Knex } from 'knex';
-import { newId } from '../../core/ids';
+import { newId } from '../../core/base/ids';
 import type { SeenCall } from '../../core/rollouts/live-rollouts';
 import type { Rollout } from '../../core/rollouts/rollout';
 import { BEFORE_ITS_STAGES, type Looks, type Status } from './decide';
-import { type Counts, countCall } from './guards';
+import { countForGuards, type GuardCounts } from './guards';
 
 /** The row of a rollout in Postgres. */
 export interface RolloutRow {
@@ -123,7 +123,7 @@ export async function addSeen(
       const key = `${run} ${stage} ${group}`;
       const counted = groups.get(key) ?? { place: { run, stage, group_name: group }, counts: new Map() };
       groups.set(key, counted);
-      countCall(counted.counts, call, left(call));
+      countForGuards(counted.counts, call, left(call));
     }
     const rows = [...groups.values()].flatMap(({ place, counts }) =>
       [...counts].map(([counted, count]) => ({ ...place, counted, count })),
@@ -174,7 +174,7 @@ async function takeTurns(
 }
 
 /** Returns the counts of all nodes for a stage and group of a run. */
-export type SeenOfRun = (stage: number, group: SeenCall['group']) => Counts | undefined;
+export type SeenOfRun = (stage: number, group: SeenCall['group']) => GuardCounts | undefined;
 
 export async function readSeen(database: Knex, run: string): Promise<SeenOfRun> {
   const rows: { stage: number; group_name: string; counted: string; count: bigint }[] = await database(

@@ -1,13 +1,11 @@
+import { onFirstFailure, startLoop } from '../../core/base/loop';
+import { safeErrorFields } from '../../core/base/safe-error';
 import { definePlugin } from '../../core/gateway/plugin';
 import type { PluginGateway } from '../../core/gateway/plugin-gateway';
 import { registerHoldSource } from '../../core/ledger/recovery';
-import { onFirstFailure, startLoop } from '../../core/loop';
-import { describeFault } from '../../core/thrown';
-import { readSandboxHolds } from './books/audit';
-import { READ_CLOCK_AT_REST_EVERY_MS, READ_CLOCK_EVERY_MS } from './books/database-clock';
-import { InsideService } from './inside';
-import { LIMITS, readTimings, TIMINGS } from './life/settings';
-import { checkOfferings, OFFERINGS } from './offers/offering';
+import { InstanceService } from './instance';
+import { readTimings, SANDBOX_LIMITS, TIMINGS } from './lifecycle/settings';
+import { checkOfferings, OFFERINGS } from './offerings/offering';
 import { adminRoutes } from './routes/admin';
 import { commandRoutes } from './routes/commands';
 import { fileRoutes } from './routes/files';
@@ -15,6 +13,8 @@ import { listRoutes } from './routes/lists';
 import { portHosts, portRoutes } from './routes/ports';
 import { oneSandboxRoutes } from './routes/sandboxes';
 import { openSuppliers, type SupplierSettings } from './service';
+import { readSandboxHolds } from './store/audit';
+import { READ_CLOCK_AT_REST_EVERY_MS, READ_CLOCK_EVERY_MS } from './store/database-clock';
 import { docker } from './suppliers/docker/driver';
 import { processes } from './suppliers/process';
 import { registerSupplier } from './suppliers/supplier';
@@ -23,9 +23,9 @@ import { refuseUnisolated } from './unisolated';
 import { startWorker } from './worker/worker';
 
 /** The service of each gateway in this process. Tests run several gateways in one process. */
-const services = new WeakMap<PluginGateway, InsideService>();
+const services = new WeakMap<PluginGateway, InstanceService>();
 
-function serviceOf(gateway: PluginGateway): InsideService {
+function serviceOf(gateway: PluginGateway): InstanceService {
   const made = services.get(gateway);
   if (made === undefined) throw new Error('the sandbox plugin must create its routes before it starts');
   return made;
@@ -66,7 +66,7 @@ export default definePlugin({
         minimum: 1,
       },
       ...TIMINGS,
-      ...LIMITS,
+      ...SANDBOX_LIMITS,
     },
   },
   register: () => {
@@ -75,7 +75,7 @@ export default definePlugin({
   },
   sections: { offerings: { schema: OFFERINGS, check: checkOfferings } },
   routes: (settings, gateway) => {
-    const service = new InsideService(gateway, readTimings(settings), settings);
+    const service = new InstanceService(gateway, readTimings(settings), settings);
     services.set(gateway, service);
     const all = [listRoutes, oneSandboxRoutes, commandRoutes, fileRoutes, portRoutes, adminRoutes];
     return all.flatMap((routes) => routes(service));
@@ -93,7 +93,7 @@ export default definePlugin({
       atRestMs: READ_CLOCK_AT_REST_EVERY_MS,
       whenFailed: onFirstFailure((error) =>
         gateway.log.warn(
-          { error: describeFault(error) },
+          { error: safeErrorFields(error) },
           'the clock of the database cannot be read; the read is retried',
         ),
       ),

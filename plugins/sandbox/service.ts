@@ -1,18 +1,18 @@
 import { join } from 'node:path';
 import type { Knex } from 'knex';
 import type { Logger } from 'pino';
-import { fail } from '../../core/errors';
+import { fail } from '../../core/base/errors';
+import { readRole } from '../../core/base/role';
+import { compileCheck } from '../../core/base/settings';
+import { StartFailure } from '../../core/base/start-failure';
 import type { PluginGateway } from '../../core/gateway/plugin-gateway';
-import { readRole } from '../../core/role';
-import { compileCheck } from '../../core/settings';
-import { StartFailure } from '../../core/start-failure';
-import { type Books, openBooks } from './books/books';
-import { Changes } from './books/changes';
-import { DatabaseClock } from './books/database-clock';
-import { Places } from './books/places';
-import { OperationSpans } from './books/store';
-import type { Limits, Timings } from './life/settings';
-import { type OfferedInstance, type OfferingsSection, readOfferings } from './offers/offering';
+import type { Limits, Timings } from './lifecycle/settings';
+import { type OfferedInstance, type OfferingsSection, readOfferings } from './offerings/offering';
+import { Changes } from './store/changes';
+import { DatabaseClock } from './store/database-clock';
+import { Places } from './store/places';
+import { OperationSpans } from './store/queries';
+import { openSandboxStore, type SandboxStore } from './store/sandbox-store';
 import { findSupplier, type SupplierContext, type SupplierDriver, supplierNames } from './suppliers/supplier';
 
 /** What the plugin's routes and loops use. */
@@ -22,7 +22,7 @@ export class SandboxService {
   readonly clock: DatabaseClock;
   /** Returns the database's time in milliseconds since 1970. Use it for every time that is stored or compared with a stored one. */
   readonly now: () => number;
-  readonly books: Books;
+  readonly store: SandboxStore;
   readonly spans = new OperationSpans();
   readonly changes: Changes;
   /** The open suppliers, by name. */
@@ -43,7 +43,7 @@ export class SandboxService {
     this.now = this.clock.now;
     this.changes = new Changes(this.database, this.log);
     this.places = new Places(this);
-    this.books = openBooks(this.database, this.changes.announce, this.places);
+    this.store = openSandboxStore(this.database, this.changes.announce, this.places);
   }
 
   /** Returns the offerings of the configuration in force, or of another one, given by its sections. */

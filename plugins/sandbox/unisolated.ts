@@ -1,6 +1,6 @@
+import { StartFailure } from '../../core/base/start-failure';
 import { isLoopbackHost, saidPublicUrl } from '../../core/http/public-url';
-import { StartFailure } from '../../core/start-failure';
-import type { OfferedInstance } from './offers/offering';
+import type { OfferedInstance } from './offerings/offering';
 import type { SandboxService } from './service';
 
 /**

@@ -2,14 +2,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Registry } from 'prom-client';
 import { openRoute } from '../../core/api/json-routes';
 import type { Route } from '../../core/api/route';
+import { cacheFor } from '../../core/base/cache-for';
+import { fail } from '../../core/base/errors';
+import { showMetrics } from '../../core/base/metrics';
 import { PROTOCOL_NAMES } from '../../core/catalog/protocols';
-import { fail } from '../../core/errors';
 import { definePlugin } from '../../core/gateway/plugin';
 import type { PluginGateway } from '../../core/gateway/plugin-gateway';
 import { sendJson } from '../../core/http/http';
 import { object, oneOf, shape } from '../../core/http/shape';
-import { showMetrics } from '../../core/metrics';
-import { remembered } from '../../core/remembered';
 
 export default definePlugin({
   contract: 'plugin/1',
@@ -114,7 +114,7 @@ function refuseCountTokensRoute(path: `${string}/v1/messages/count_tokens`): Rou
 }
 
 function showReadinessRoute(gateway: PluginGateway): Route {
-  const readStores = remembered(STORES_FOR_MS, async () => ({
+  const readStores = cacheFor(STORES_FOR_MS, async () => ({
     ledger: await gateway.ledger.isReady().catch(() => false),
     database: await answers(gateway.database.raw('select 1')),
   }));

@@ -2,11 +2,11 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream/promises';
 import type { CallKey } from '../../core/accounts/identify';
 import type { Method } from '../../core/api/route';
+import { fail, type GatewayError } from '../../core/base/errors';
 import { keptCandidate } from '../../core/calls/candidates';
 import type { Upstream } from '../../core/catalog/catalog';
 import { PROTOCOLS } from '../../core/catalog/protocols';
 import type { ModelCall, UpstreamAdapter, UpstreamRequest } from '../../core/catalog/upstream';
-import { fail, type GatewayError } from '../../core/errors';
 import type { PluginGateway } from '../../core/gateway/plugin-gateway';
 import { isAboutCredential, RATE_LIMITED } from '../../core/health/credentials';
 import type { AttemptFailure, UpstreamHealth } from '../../core/health/health';
@@ -18,10 +18,10 @@ import { decodedChunks, Exchange } from '../../core/wire/exchange';
 import { signedHeaders } from '../../core/wire/signed-headers';
 import { type ExchangeHead, retryAfterMs } from '../../core/wire/upstream-exchange';
 
-export type Parts = Pick<PluginGateway, 'catalog' | 'egress' | 'health' | 'keptObjects' | 'keys'>;
+export type VendorQueryContext = Pick<PluginGateway, 'catalog' | 'egress' | 'health' | 'keptObjects' | 'keys'>;
 
 /** The requested response and the key that requests it. */
-interface Asked {
+interface VendorQuery {
   readonly key: CallKey;
   readonly id: string;
   readonly method: Method;
@@ -29,7 +29,7 @@ interface Asked {
   readonly after: string;
 }
 
-interface Place {
+interface ResponseLocation {
   readonly upstream: Upstream;
   readonly adapter: UpstreamAdapter;
 }
@@ -41,8 +41,8 @@ interface Place {
  * @throws KEY_RATE_LIMITED, KEPT_OBJECT_NOT_FOUND, UPSTREAM_RATE_LIMITED, ALL_PROVIDERS_FAILED, UPSTREAM_TIMEOUT, DATABASE_UNAVAILABLE
  */
 export async function askVendor(
-  gateway: Parts,
-  asked: Asked,
+  gateway: VendorQueryContext,
+  asked: VendorQuery,
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
@@ -71,7 +71,7 @@ export async function askVendor(
   await pipeline(noting(bytesOf(chunks), outcome), response).catch(() => response.destroy());
 }
 
-async function ask({ egress }: Parts, place: Place, asked: Asked): Promise<Exchange> {
+async function ask({ egress }: VendorQueryContext, place: ResponseLocation, asked: VendorQuery): Promise<Exchange> {
   const { upstream, adapter } = place;
   const { path, headers } = addressOf(place, asked);
   const method = asked.method as 'GET';
@@ -80,7 +80,11 @@ async function ask({ egress }: Parts, place: Place, asked: Asked): Promise<Excha
   return new Exchange(egress.pool(upstream), { method, path, headers: signed });
 }
 
-function headersFor({ upstream }: Place, { headers }: ExchangeHead, isAsSent: boolean): Record<string, string> {
+function headersFor(
+  { upstream }: ResponseLocation,
+  { headers }: ExchangeHead,
+  isAsSent: boolean,
+): Record<string, string> {
   const { 'content-type': type = 'application/json', 'retry-after': retryAfter, 'content-length': length } = headers;
   return {
     'content-type': String(type),
@@ -109,7 +113,7 @@ class NotedOutcome {
 
   constructor(
     private readonly health: UpstreamHealth,
-    private readonly place: Place,
+    private readonly place: ResponseLocation,
     private readonly key: Pick<CallKey, 'accountId'>,
   ) {}
 
@@ -157,7 +161,10 @@ class NotedOutcome {
 }
 
 /** Returns the address of the response: that of the adapter's calls, followed by the id. */
-function addressOf({ upstream, adapter }: Place, { id, after }: Asked): Pick<UpstreamRequest, 'path' | 'headers'> {
+function addressOf(
+  { upstream, adapter }: ResponseLocation,
+  { id, after }: VendorQuery,
+): Pick<UpstreamRequest, 'path' | 'headers'> {
   const [behind = '', query] = after.split(/(?=\?)/);
   const operation = `/${encodeURIComponent(id)}${behind}`;
   const call: ModelCall = {
@@ -183,9 +190,12 @@ class TookTooLong extends Error {
   override readonly name = 'TookTooLong';
 }
 
-async function placeOf({ catalog, health, keptObjects }: Parts, { key, id }: Asked): Promise<Place> {
+async function placeOf(
+  { catalog, health, keptObjects }: VendorQueryContext,
+  { key, id }: VendorQuery,
+): Promise<ResponseLocation> {
   const kept = await keptObjects.find(key.accountId, 'previous_response_id', id);
-  const places = catalog.upstreams.flatMap((upstream): readonly Place[] => {
+  const places = catalog.upstreams.flatMap((upstream): readonly ResponseLocation[] => {
     const adapter = upstream.adapters.find(({ protocols }) => protocols.includes('responses'));
     const isIts = upstream.name === kept?.upstream && upstream.credentials.some(({ name }) => name === kept.credential);
     return adapter === undefined || !isIts || upstream.disabled !== undefined ? [] : [{ upstream, adapter }];

@@ -1,7 +1,7 @@
 import type { KeyHandler, Method, Route } from '../../core/api/route';
-import { fail } from '../../core/errors';
+import { fail } from '../../core/base/errors';
 import { definePlugin } from '../../core/gateway/plugin';
-import { askVendor, type Parts } from './ask-vendor';
+import { askVendor, type VendorQueryContext } from './ask-vendor';
 
 /** Access to responses that a vendor keeps (Responses protocol); docs/contract.md, section 4.6. */
 export default definePlugin({
@@ -24,7 +24,7 @@ const ENDPOINTS: readonly (readonly [Method, string, string, string])[] = [
 ];
 
 /** Lists the endpoints of stored responses; docs/contract.md, section 4.6. */
-function storedResponseRoutes(gateway: Parts): readonly Route[] {
+function storedResponseRoutes(gateway: VendorQueryContext): readonly Route[] {
   return PREFIXES.flatMap((prefix) =>
     ENDPOINTS.map(([method, after, summary, description]) => ({
       listener: 'public',
@@ -46,7 +46,7 @@ function storedResponseRoutes(gateway: Parts): readonly Route[] {
 }
 
 /** Returns the handler that forwards a request to the vendor that keeps the response, with `after` behind the id. */
-function passOn(gateway: Parts, method: Method, after: string): KeyHandler {
+function passOn(gateway: VendorQueryContext, method: Method, after: string): KeyHandler {
   return async ({ key, params, query }, request, response) => {
     if (asksForStream(query)) throw fail('INVALID_FIELD', { param: 'stream', message: NO_STREAM });
     const search = query.size === 0 ? '' : `?${query}`;

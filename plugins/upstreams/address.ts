@@ -1,5 +1,5 @@
+import type { Settings } from '../../core/base/settings';
 import type { ModelCall } from '../../core/catalog/upstream';
-import type { Settings } from '../../core/settings';
 
 /** Header names that a setting may not use: the gateway sets these headers, or they end at the next hop. */
 const NOT_OURS =
@@ -55,7 +55,7 @@ export const ADDRESS_SCHEMA = {
 type AddressSettings = Settings<typeof ADDRESS_SCHEMA>;
 
 /** Returns the path and query of a call: the operator's `path` if it is set, else the protocol's. */
-export function addressOf(call: ModelCall, { path }: AddressSettings, usual: string): string {
+export function requestPath(call: ModelCall, { path }: AddressSettings, usual: string): string {
   if (path === undefined && !usual.includes('{')) return usual + (call.operation ?? '') + call.query;
   const [place = '', query] = (path?.[call.protocol] ?? usual).split(/\?(.*)/s);
   const at = place.replaceAll('{model}', encodeURIComponent(call.model)) + (call.operation ?? '');

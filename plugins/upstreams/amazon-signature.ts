@@ -1,7 +1,7 @@
 import { createHash, createHmac } from 'node:crypto';
+import { asObject, asText } from '../../core/base/json-values';
+import { parseJson } from '../../core/base/parse-json';
 import type { UnsignedRequest } from '../../core/catalog/upstream';
-import { asObject, asText } from '../../core/json-values';
-import { parseJson } from '../../core/parse-json';
 
 /** The region setting of adapters for Amazon Bedrock. */
 export const REGION = {

@@ -1,6 +1,6 @@
+import { asObject } from '../../core/base/json-values';
 import { type BodyEdit, defineAdapter, type ModelCall } from '../../core/catalog/upstream';
-import { asObject } from '../../core/json-values';
-import { ADDRESS_SCHEMA, addressOf, credentialHeader } from './address';
+import { ADDRESS_SCHEMA, credentialHeader, requestPath } from './address';
 import { CLOUD_STORAGE, VERTEX_HOST } from './google-token';
 import { judgeFailure } from './judge-failure';
 import { forwardedHeaders, standardEdits } from './standard-request';
@@ -34,7 +34,7 @@ export default defineAdapter({
     if (settings.limit !== undefined) edits.push(...limitEdits(call, settings.limit));
     if (call.stream && call.streamUsage) edits.push(askForUsage(call));
     return {
-      path: addressOf(call, settings, '/v1/chat/completions'),
+      path: requestPath(call, settings, '/v1/chat/completions'),
       headers: Object.assign(forwardedHeaders(call), settings.headers),
       edits,
     };

@@ -1,7 +1,7 @@
+import { asText } from '../../core/base/json-values';
 import { defineAdapter } from '../../core/catalog/upstream';
-import { asText } from '../../core/json-values';
 import { ConverseReader } from '../../core/protocols/converse/answer';
-import { writeRequest } from '../../core/protocols/converse/request';
+import { writeConverseRequest } from '../../core/protocols/converse/request';
 import { authorizeAmazon, REGION, signForAmazon } from './amazon-signature';
 import { EventStreamDecoder, type EventStreamMessage, exceptionIn } from './event-stream';
 import { judgeFailure } from './judge-failure';
@@ -15,7 +15,7 @@ export default defineAdapter({
 
   request(call) {
     const operation = call.conversation.stream ? 'converse-stream' : 'converse';
-    return { path: `/model/${encodeURIComponent(call.model)}/${operation}`, body: writeRequest(call) };
+    return { path: `/model/${encodeURIComponent(call.model)}/${operation}`, body: writeConverseRequest(call) };
   },
 
   authorize: authorizeAmazon,

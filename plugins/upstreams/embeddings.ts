@@ -1,5 +1,5 @@
 import { defineAdapter } from '../../core/catalog/upstream';
-import { ADDRESS_SCHEMA, addressOf, credentialHeader } from './address';
+import { ADDRESS_SCHEMA, credentialHeader, requestPath } from './address';
 import { judgeFailure } from './judge-failure';
 import { forwardedHeaders, standardEdits } from './standard-request';
 
@@ -11,7 +11,7 @@ export default defineAdapter({
   schema: ADDRESS_SCHEMA,
 
   request: (call, settings) => ({
-    path: addressOf(call, settings, '/v1/embeddings'),
+    path: requestPath(call, settings, '/v1/embeddings'),
     headers: Object.assign(forwardedHeaders(call), settings.headers),
     edits: standardEdits(call),
   }),

@@ -1,15 +1,15 @@
 import type { EventStreamCodec } from '@smithy/eventstream-codec';
+import { asObject, asText } from '../../core/base/json-values';
+import { parseJson } from '../../core/base/parse-json';
 import type { FrameDecoder } from '../../core/catalog/upstream';
-import { asObject, asText } from '../../core/json-values';
-import { parseJson } from '../../core/parse-json';
 
 /** The bytes before the headers: the message's length, the headers' length, and a checksum. */
 const PRELUDE_BYTES = 12;
 /** The largest message that is accepted; real events are far smaller. */
-const LARGEST_MESSAGE_BYTES = 8 * 1024 * 1024;
+const MAX_MESSAGE_BYTES = 8 * 1024 * 1024;
 
 /** A larger event is not parsed for its name. */
-const LARGEST_NAMED = 1024 * 1024;
+const MAX_NAMED_BYTES = 1024 * 1024;
 
 let codec: EventStreamCodec | undefined;
 
@@ -54,7 +54,7 @@ export class EventStreamDecoder implements FrameDecoder {
     codec ??= loadCodec();
     while (bytes.length - from >= PRELUDE_BYTES) {
       length = bytes.readUInt32BE(from);
-      if (length < PRELUDE_BYTES || length > LARGEST_MESSAGE_BYTES) return text + this.#break();
+      if (length < PRELUDE_BYTES || length > MAX_MESSAGE_BYTES) return text + this.#break();
       if (bytes.length - from < length) break;
       try {
         text += this.eventOf(codec.decode(bytes.subarray(from, from + length)));
@@ -98,7 +98,7 @@ function messagesEvent(streamed: EventStreamMessage): string {
   // Other kinds of events may be added later. They carry no part of the answer.
   if (headers[':event-type']?.value !== 'chunk') return '';
   const data = Buffer.from(asText(payload?.['bytes']), 'base64').toString('utf8');
-  const name = asText(asObject(data.length > LARGEST_NAMED ? undefined : parseJson(data))?.['type']);
+  const name = asText(asObject(data.length > MAX_NAMED_BYTES ? undefined : parseJson(data))?.['type']);
   const named = /^\w+$/.test(name) ? `event: ${name}\n` : '';
   return `${named}data: ${data.replaceAll(/\r\n|\r|\n/g, '\ndata: ')}\n\n`;
 }

@@ -1,6 +1,6 @@
 import { defineAdapter } from '../../core/catalog/upstream';
 import { GeminiReader } from '../../core/protocols/gemini/answer';
-import { writeRequest } from '../../core/protocols/gemini/request';
+import { writeGeminiRequest } from '../../core/protocols/gemini/request';
 import { judgeFailure } from './judge-failure';
 
 /** Google's generateContent. No client uses this dialect, so calls of the other protocols are translated. */
@@ -18,7 +18,7 @@ export default defineAdapter({
 
   request(call, { version }) {
     const verb = call.conversation.stream ? 'streamGenerateContent?alt=sse' : 'generateContent';
-    return { path: `/${version}/models/${encodeURIComponent(call.model)}:${verb}`, body: writeRequest(call) };
+    return { path: `/${version}/models/${encodeURIComponent(call.model)}:${verb}`, body: writeGeminiRequest(call) };
   },
 
   authorize: (credential) => ({ 'x-goog-api-key': credential }),

@@ -1,7 +1,7 @@
 import type { JWT } from 'google-auth-library';
+import { asObject, asText } from '../../core/base/json-values';
+import { parseJson } from '../../core/base/parse-json';
 import type { OpenedHost } from '../../core/catalog/upstream';
-import { asObject, asText } from '../../core/json-values';
-import { parseJson } from '../../core/parse-json';
 
 /** Cloud Storage: Vertex AI reads its addresses with the credential of the call, as it reads `gs://`. */
 const SIGNED_BY = ['X-Goog-Signature', 'Signature'];
@@ -62,12 +62,12 @@ const SCOPE = 'https://www.googleapis.com/auth/cloud-platform';
 
 /** The clients by credential. Each keeps its token until shortly before it expires. */
 const CLIENTS = new Map<string, Promise<JWT>>();
-const MOST_CLIENTS = 100;
+const MAX_CLIENTS = 100;
 
 function clientOf(credential: string): Promise<JWT> {
   const known = CLIENTS.get(credential);
   if (known !== undefined) return known;
-  if (CLIENTS.size >= MOST_CLIENTS) CLIENTS.clear();
+  if (CLIENTS.size >= MAX_CLIENTS) CLIENTS.clear();
   const opened = openClient(credential);
   CLIENTS.set(credential, opened);
   opened.catch(() => CLIENTS.delete(credential));

@@ -1,6 +1,6 @@
+import { asObject, asText } from '../../core/base/json-values';
 import { errorBody, readUsualError, type UpstreamFailure, type Verdict } from '../../core/catalog/upstream';
-import { asObject, asText } from '../../core/json-values';
-import { isTooLong, MOST_SEARCHED } from '../../core/protocols/error-words';
+import { isTooLong, MAX_SEARCHED } from '../../core/protocols/error-words';
 
 /**
  * Decides what a failure means; docs/contract.md, section 5. The first check that fits decides. The platform's own account is out
@@ -12,7 +12,7 @@ export function judgeFailure({ body, status }: UpstreamFailure): Verdict {
   const given = asObject(errorBody(body)['error']);
   const inner = asText(asObject(given?.['innererror'])?.['code']);
   const isNamed = (words: ReadonlySet<string>) => [inner, error.code, error.type].some((word = '') => words.has(word));
-  if (isNamed(OUT_OF_CREDIT) || OUT_OF_CREDIT_MESSAGE.test(error.message.slice(0, MOST_SEARCHED))) return 'next';
+  if (isNamed(OUT_OF_CREDIT) || OUT_OF_CREDIT_MESSAGE.test(error.message.slice(0, MAX_SEARCHED))) return 'next';
   if (isTooLong(error) && mayBeTheCall(status)) return 'larger-context';
   // OpenRouter reports with 403 what moderation flagged in the input.
   const isFlagged = asText(asObject(given?.['metadata'])?.['flagged_input']) !== '';

@@ -1,5 +1,5 @@
 import { defineAdapter, USUAL_VERSION } from '../../core/catalog/upstream';
-import { ADDRESS_SCHEMA, addressOf, credentialHeader } from './address';
+import { ADDRESS_SCHEMA, credentialHeader, requestPath } from './address';
 import { judgeFailure } from './judge-failure';
 import { forwardedHeaders, standardEdits } from './standard-request';
 
@@ -17,7 +17,7 @@ export default defineAdapter({
     if (headers['anthropic-version'] === undefined && headers['protoa-version'] === undefined) {
       headers['anthropic-version'] = USUAL_VERSION;
     }
-    return { path: addressOf(call, settings, '/v1/messages'), headers, edits: standardEdits(call) };
+    return { path: requestPath(call, settings, '/v1/messages'), headers, edits: standardEdits(call) };
   },
 
   authorize: (credential, settings) => credentialHeader(credential, settings, 'x-api-key'),

@@ -1,5 +1,5 @@
 import { defineAdapter } from '../../core/catalog/upstream';
-import { writeRequest } from '../../core/protocols/gemini/request';
+import { writeGeminiRequest } from '../../core/protocols/gemini/request';
 import gemini from './gemini';
 import { authorizeGoogle, CLOUD_STORAGE, GOOGLE_PLACE, googleModel, signForGoogle } from './google-token';
 
@@ -13,7 +13,7 @@ export default defineAdapter({
 
   request(call, settings) {
     const verb = call.conversation.stream ? 'streamGenerateContent?alt=sse' : 'generateContent';
-    return { path: `${googleModel(settings, 'google', call.model)}:${verb}`, body: writeRequest(call) };
+    return { path: `${googleModel(settings, 'google', call.model)}:${verb}`, body: writeGeminiRequest(call) };
   },
 
   authorize: authorizeGoogle,

@@ -2,17 +2,17 @@ import type { ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { Knex } from 'knex';
+import { fail } from '../../core/base/errors';
 import type { UsageRecordRow } from '../../core/catalog/usage-fields';
-import { fail } from '../../core/errors';
-import { roomOf } from '../../core/http/http';
+import { answerRoomOf } from '../../core/http/http';
 import type { UsageFilters } from '../../core/records/usage-filters';
 import { listRecords } from './query';
 
 /** CSV as in RFC 4180, safe to open in a spreadsheet. */
 
-export type Cell = string | number | boolean | object | null;
+type CsvCell = string | number | boolean | object | null;
 
-export function csvLine(cells: readonly Cell[]): string {
+export function csvLine(cells: readonly CsvCell[]): string {
   return `${cells.map(csvCell).join(',')}\r\n`;
 }
 
@@ -23,7 +23,7 @@ const FORMULA = /^[=+\-@\t\r\n]/;
  * Writes a cell: numbers stay numbers, and objects become JSON. Text that a spreadsheet would run as a formula gets a leading
  * apostrophe, which marks it as text.
  */
-function csvCell(cell: Cell): string {
+function csvCell(cell: CsvCell): string {
   if (cell === null) return '';
   if (typeof cell === 'object') return csvCell(JSON.stringify(cell));
   if (typeof cell !== 'string' || DECIMAL.test(cell)) return String(cell);
@@ -42,7 +42,7 @@ export async function sendCsv(
   database: Knex,
   filters: UsageFilters,
   columns: readonly string[],
-  toItem: (row: UsageRecordRow) => Readonly<Record<string, Cell>>,
+  toItem: (row: UsageRecordRow) => Readonly<Record<string, CsvCell>>,
 ): Promise<void> {
   // The first batch is read before the head is sent, so that an unavailable database is an error and not half a file.
   const first = await batch(undefined);
@@ -58,7 +58,7 @@ export async function sendCsv(
 
   /** Waits until there is room for a batch that is sent, the next one, and its records. */
   async function withRoom(text: string): Promise<string> {
-    const room = roomOf(response);
+    const room = answerRoomOf(response);
     if ((await room?.arrive(3 * text.length)) === false) throw fail('OVERLOADED');
     room?.wait();
     return text;

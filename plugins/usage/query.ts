@@ -1,17 +1,17 @@
 import type { Knex } from 'knex';
+import { fail } from '../../core/base/errors';
 import type { Catalog } from '../../core/catalog/catalog';
 import type { UsageRecordRow } from '../../core/catalog/usage-fields';
-import { fail } from '../../core/errors';
 import type { PluginGateway } from '../../core/gateway/plugin-gateway';
 import { integerReader, isStorable, reader, readText, readTime, readUuid } from '../../core/http/query';
 import { narrow, type UsageFilters } from '../../core/records/usage-filters';
 import { decodeCursor, type Page, type PageRequest, toPage } from '../../core/storage/page';
 
 /** The parts of the gateway that the endpoints of usage records use. */
-export type Parts = Pick<PluginGateway, 'database' | 'catalog' | 'sessionIds'>;
+export type UsageQueryContext = Pick<PluginGateway, 'database' | 'catalog' | 'sessionIds'>;
 
 /** The filters of lists and CSV; docs/contract.md, section 6. `from` is included, `to` is not. */
-export function filterReaders(gateway: Pick<Parts, 'catalog' | 'sessionIds'>) {
+export function filterReaders(gateway: Pick<UsageQueryContext, 'catalog' | 'sessionIds'>) {
   // The id may be recorded as its hash, but the client filters by the id itself.
   const readId = reader(readText.schema ?? {}, (text) => gateway.sessionIds.recorded(readText(text)));
   return {

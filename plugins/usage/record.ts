@@ -8,7 +8,7 @@ export const OPERATOR_COLUMNS = usageFieldsOf('operators');
 /** Shows a record to its account. */
 export const toRecord = usageShower('all');
 export const toRecordOfAccount = usageShower('all', 'operators');
-export const RECORD = object(usageShapes('all'));
+export const USAGE_RECORD = object(usageShapes('all'));
 
 /** Shows a record with the reasons for its routing; docs/console.md. */
 export const toExplainedRecord = usageShower('all', 'operators', 'operator-details');

@@ -1,20 +1,20 @@
 import type { Knex } from 'knex';
+import { formatUsd } from '../../core/base/money';
 import { listOf, object, orNull, shape } from '../../core/http/shape';
-import { formatUsd } from '../../core/money';
 import { narrow } from '../../core/records/usage-filters';
 import {
-  type Cell,
   FIRST_TOKEN_BOUNDS_MS,
   type GroupedBy,
   readCells,
   readSums,
   type Slot,
   type SumFilters,
+  type UsageCell,
 } from '../../core/records/usage-sums';
 
 /** Summaries of many records: totals, and the series for charts. */
 
-export interface Range {
+interface Range {
   readonly from?: Date | undefined;
   readonly to?: Date | undefined;
 }
@@ -59,7 +59,7 @@ export const TOTALS = object({
 export const GROUPED_BY = ['model', 'key', 'upstream'] as const satisfies readonly GroupedBy[];
 
 /** The most lines of a chart, because more are hard to tell apart. */
-const GROUPS_AT_MOST = 8;
+const MAX_GROUPS = 8;
 
 /** Reads calls, cost and times to the first token in the intervals that begin at `starts`, within the range of the filters. */
 export async function readSeries(
@@ -73,7 +73,7 @@ export async function readSeries(
     toMs: starts[index + 1] ?? to.getTime(),
   }));
   const [cells, sums] = await Promise.all([
-    readCells(database, filters, slots, { by, most: GROUPS_AT_MOST }),
+    readCells(database, filters, slots, { by, most: MAX_GROUPS }),
     readSums(database, filters, slots),
   ]);
   const percentiles = await readPercentiles(
@@ -113,7 +113,7 @@ interface Group {
 }
 
 /** Sorts cells into groups: the most expensive first, the group of all others last. */
-function toGroups(cells: readonly Cell[], length: number): readonly Group[] {
+function toGroups(cells: readonly UsageCell[], length: number): readonly Group[] {
   const groups = new Map<string | null, Group>();
   for (const { slot, name, calls, cost_e8: costE8 } of cells) {
     const group = groups.get(name) ?? { id: name, calls: Array(length).fill(0), costE8: Array(length).fill(0n) };
@@ -164,7 +164,7 @@ async function keyNames(database: Knex, ids: readonly string[]): Promise<Readonl
 }
 
 /** The most records whose exact times are read. For more, the counts by class of time are precise enough. */
-const ASKED_AT_MOST = 5_000;
+const MAX_ASKED = 5_000;
 
 /** Returns the percentiles of each slot. `classes` counts the calls of each slot by their class of time to the first token. */
 async function readPercentiles(
@@ -175,7 +175,7 @@ async function readPercentiles(
 ): Promise<readonly Percentiles[]> {
   const measured = sum(classes.flat());
   const [first, last] = [slots[0], slots.at(-1)];
-  if (measured === 0 || measured > ASKED_AT_MOST || first === undefined || last === undefined)
+  if (measured === 0 || measured > MAX_ASKED || first === undefined || last === undefined)
     return classes.map(estimatePercentiles);
   const query = database('usage_records as usage').whereNotNull('usage.first_token_ms');
   narrow(query, { ...filters, from: toDate(first.fromMs), to: toDate(last.toMs) });

@@ -1,9 +1,9 @@
+import { fail, type GatewayError } from '../../core/base/errors';
 import type { ModelRequest } from '../../core/calls/call';
 import { assertAllowed, keptCandidate, pricedCandidates, refusedVersion } from '../../core/calls/candidates';
 import { type Model, protocolsOf, type Upstream } from '../../core/catalog/catalog';
 import { nearestNames, shortenName } from '../../core/catalog/model-names';
 import { servedAt } from '../../core/catalog/protocols';
-import { fail, type GatewayError } from '../../core/errors';
 import { definePolicy } from '../../core/gateway/policy';
 import { hostOf } from '../../core/http/request-head';
 

@@ -1,4 +1,6 @@
-import { append } from '../../core/append';
+import { append } from '../../core/base/collections';
+import { andThen, type MaybeLater } from '../../core/base/maybe-later';
+import { parseJson } from '../../core/base/parse-json';
 import type { Answer, ModelRequest, UpstreamHeaders } from '../../core/calls/call';
 import { estimatedInput } from '../../core/calls/candidates';
 import { type AttemptTrace, type MadeAttempt, upstreamRequestId } from '../../core/calls/made-attempt';
@@ -12,8 +14,6 @@ import { mergeUsage, UNKNOWN_USAGE, type Usage } from '../../core/catalog/usage'
 import { type AnswerRoom, type BodyRoom, ReadAhead } from '../../core/http/buffered-bytes';
 import { CLIENT_LEFT_STATUS } from '../../core/http/client-left';
 import { jsonOf } from '../../core/http/raw-json';
-import { andThen, type MaybeLater } from '../../core/later';
-import { parseJson } from '../../core/parse-json';
 import { NoteReader } from '../../core/protocols/notes';
 import { Translation } from '../../core/protocols/translation';
 import type { TraceHeaders } from '../../core/traces/tracing';
@@ -25,17 +25,17 @@ import { EventReader, type NotedEvent } from '../../core/wire/event-reader';
 import { decodedChunks } from '../../core/wire/exchange';
 import { unframed } from '../../core/wire/framed-chunks';
 import { isAnswer, readAnswer, type WholeAnswer } from '../../core/wire/read-answer';
-import { type CallInOtherWords, inOtherWords } from '../../core/wire/translated-call';
+import { type PreparedTranslation, translateRequest } from '../../core/wire/translated-call';
 import { type ExchangeHead, retryAfterMs, type UpstreamExchange } from '../../core/wire/upstream-exchange';
-import type { Failure } from './decide';
+import type { JudgedFailure } from './decide';
 import { readEvents, sameProtocol } from './other-form';
-import { type AttemptingCall, Patience, send } from './send';
+import { AttemptDeadlines, type AttemptingCall, send } from './send';
 
 /** The result of one attempt at one candidate. The gateway can still relay a failed answer to the client. */
 export type Attempted =
   | { readonly answer: Answer }
   | {
-      readonly failure: Failure;
+      readonly failure: JudgedFailure;
       readonly relay: (Answer & { readonly kind: 'relay' }) | undefined;
       /** The headers of the answer; undefined if no answer came. */
       readonly headers?: UpstreamHeaders;
@@ -43,20 +43,20 @@ export type Attempted =
       readonly usage?: Usage | undefined;
     };
 
-const LARGEST_ANSWER_BYTES = 64 * 1024 * 1024;
-const LARGEST_JUDGED_BYTES = 64 * 1024;
+const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
+const MAX_JUDGED_BYTES = 64 * 1024;
 /** The most bytes of a preamble that are held back. The gateway releases a larger one, like one that outlasts `preambleHold`. */
-const LARGEST_HELD_BYTES = 256 * 1024;
+const MAX_HELD_BYTES = 256 * 1024;
 /** How long an attempt reads the body of an error. After this time the status alone decides, so that another candidate can answer. */
 const JUDGED_WITHIN_MS = 2_000;
 
 /** The call in the dialect of a candidate; undefined if that is the client's dialect, an error if it could not be translated. */
-export type Translated = CallInOtherWords | Error | undefined;
+export type Translated = PreparedTranslation | Error | undefined;
 
 /** Returns the call in the dialect of the candidate. */
 export function translate(candidate: Candidate, request: ModelRequest, room?: BodyRoom): MaybeLater<Translated> {
   if (candidate.dialect === undefined) return undefined;
-  return inOtherWords(candidate, request, room).catch((error: unknown) =>
+  return translateRequest(candidate, request, room).catch((error: unknown) =>
     error instanceof Error ? error : new Error(String(error)),
   );
 }
@@ -82,7 +82,7 @@ export function attempt(
   done: (attempted: Attempted) => void,
 ): void {
   const { translated, trace } = input;
-  const patience = new Patience(candidate.upstream, request.stream, call, input.thinkingMs);
+  const patience = new AttemptDeadlines(candidate.upstream, request.stream, call, input.thinkingMs);
   const sentAtMs = performance.now();
   const written = translated instanceof Error ? undefined : translated;
   let under: UpstreamExchange | undefined;
@@ -131,7 +131,7 @@ function readAttempt(
   room?.giveBack();
   const isTranslated = translation !== undefined;
   const needsContent = isTranslated || room === undefined || request.stream;
-  const reading = { atMostBytes: LARGEST_ANSWER_BYTES, room, needsContent, keepsInputs: isTranslated };
+  const reading = { maxBytes: MAX_ANSWER_BYTES, room, needsContent, keepsInputs: isTranslated };
   const read = (whole: WholeAnswer): void => {
     try {
       if (request.stream && isAnswer(whole.body)) return void end(inEvents(head, request, whole, call));
@@ -152,7 +152,7 @@ function failureOf(
   error: unknown,
   candidate: Candidate,
   request: ModelRequest,
-  patience: Patience,
+  patience: AttemptDeadlines,
   sentAtMs: number,
 ): Attempted {
   if (patience.isAbandoned)
@@ -188,8 +188,8 @@ type Head = Pick<Answer, 'candidate' | 'status' | 'headers'> & {
 function openTranslation(
   candidate: Candidate,
   called: ModelRequest,
-  { asked, request }: CallInOtherWords,
-  { id = NOBODY }: AttemptingCall,
+  { asked, request }: PreparedTranslation,
+  { id = MIRROR_REQUEST_ID }: AttemptingCall,
 ): Translation {
   const inputTokens = estimatedInput(called, candidate.model);
   return new Translation(candidate, { requestId: id, protocol: called.protocol, asked, request, inputTokens });
@@ -228,7 +228,7 @@ async function inOneBody(
   return withRoom({ answer: { candidate, status, headers, kind: 'body', bytes, usage, contentBytes } }, call.room);
 }
 
-function formOf({ candidate, translation }: Head, request: ModelRequest, { id = NOBODY }: AttemptingCall) {
+function formOf({ candidate, translation }: Head, request: ModelRequest, { id = MIRROR_REQUEST_ID }: AttemptingCall) {
   return translation ?? sameProtocol(candidate, request, id);
 }
 
@@ -248,9 +248,9 @@ function refused(
 }
 
 /** The request id of a mirrored call, whose answer no client reads. */
-const NOBODY = 'mirror';
+const MIRROR_REQUEST_ID = 'mirror';
 
-export function notTranslatable({ what, message }: NotTranslatable): Failure {
+export function notTranslatable({ what, message }: NotTranslatable): JudgedFailure {
   const refusal = { param: what, message };
   return { outcome: 'not_translatable', status: undefined, verdict: 'next', retryAfterMs: undefined, refusal };
 }
@@ -268,7 +268,7 @@ async function judge(head: Head, request: ModelRequest, chunks: ChunkReader): Pr
   return refused(head, request, body, read, chunks);
 }
 
-/** Reads the start of the error: what arrives within JUDGED_WITHIN_MS, up to about LARGEST_JUDGED_BYTES. */
+/** Reads the start of the error: what arrives within JUDGED_WITHIN_MS, up to about MAX_JUDGED_BYTES. */
 async function readRefusal(
   chunks: ChunkReader,
 ): Promise<{ readonly read: readonly Buffer[]; readonly isAll: boolean }> {
@@ -276,7 +276,7 @@ async function readRefusal(
   let byteLength = 0;
   const timer = startTimer(JUDGED_WITHIN_MS);
   try {
-    while (byteLength <= LARGEST_JUDGED_BYTES && (await Promise.race([chunks.ready(), timer.isOver])) !== 'over') {
+    while (byteLength <= MAX_JUDGED_BYTES && (await Promise.race([chunks.ready(), timer.isOver])) !== 'over') {
       const chunk = chunks.take();
       if (chunk === undefined) return { read, isAll: true };
       read.push(chunk);
@@ -356,7 +356,7 @@ function bytesOf(value: unknown): Buffer {
 }
 
 function failed(
-  outcome: Failure['outcome'],
+  outcome: JudgedFailure['outcome'],
   head: Head,
   verdict: Verdict,
   relay: (Answer & { kind: 'relay' }) | undefined,
@@ -416,7 +416,7 @@ async function untilContent(
         }
         releases = note.content === true || note.finish === true || note.finalUsage === true || note.done === true;
       }
-      if (releases || heldBytes > LARGEST_HELD_BYTES) return answer();
+      if (releases || heldBytes > MAX_HELD_BYTES) return answer();
     }
   } catch (error) {
     chunks.cancel();
@@ -470,7 +470,7 @@ export function noteMade(making: MadeAttempt, attempted: Attempted, ms: number):
   if (headers !== undefined) making.upstreamRequestId = upstreamRequestId(headers);
 }
 
-function outcomeOf(error: unknown, patience: Patience): AttemptOutcome {
+function outcomeOf(error: unknown, patience: AttemptDeadlines): AttemptOutcome {
   if (patience.isCancelled) return 'cancelled';
   if (error instanceof AdapterFault) return 'adapter_fault';
   if (patience.isOver) return 'timeout';

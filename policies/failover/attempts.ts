@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { fail, GatewayError } from '../../core/base/errors';
 import type { Answer, Attempt, ModelRequest } from '../../core/calls/call';
 import { type AttemptTrace, beginAttempt, type MadeAttempt } from '../../core/calls/made-attempt';
 import { thinkingMs } from '../../core/calls/unfinished';
 import { sessionHash } from '../../core/catalog/affinity';
 import { type Candidate, isLast } from '../../core/catalog/catalog';
 import { NotTranslatable } from '../../core/catalog/conversation';
-import { askedWith, keptTo } from '../../core/catalog/upstream';
-import { fail, GatewayError } from '../../core/errors';
+import { askedWith, pinnedTo } from '../../core/catalog/upstream';
 import type { Gateway } from '../../core/gateway/gateway';
 import type { CallWith } from '../../core/gateway/policy';
 import { chooseCredential, isAboutCredential, RATE_LIMITED, usableCredentials } from '../../core/health/credentials';
@@ -22,7 +22,7 @@ import {
   type Translated,
   translate,
 } from './attempt';
-import { type Decision, decide, type Failure, type Situation } from './decide';
+import { decideNext, type JudgedFailure, type RetryDecision, type Situation } from './decide';
 import type { RetryBudget } from './retry-budget';
 
 export interface AttemptSettings {
@@ -31,10 +31,10 @@ export interface AttemptSettings {
   readonly preambleHoldMs: number;
 }
 
-export type AskingCall = CallWith<'key' | 'request' | 'candidates' | 'reservation' | 'meter'>;
+export type FailoverCall = CallWith<'key' | 'request' | 'candidates' | 'reservation' | 'meter'>;
 
 /** The failure of an attempt whose client did not wait. It says nothing about the upstream. */
-const ABANDONED: Failure = { outcome: 'cancelled', status: undefined, verdict: 'next', retryAfterMs: undefined };
+const ABANDONED: JudgedFailure = { outcome: 'cancelled', status: undefined, verdict: 'next', retryAfterMs: undefined };
 
 /**
  * Returns the candidates that a call may try. A WebSocket that has had an answer stays at its upstream, because only that upstream
@@ -42,13 +42,13 @@ const ABANDONED: Failure = { outcome: 'cancelled', status: undefined, verdict: '
  * customer would pay for it.
  * @throws NOT_SUPPORTED
  */
-function reachable({ candidates, upstreamSocket, request }: AskingCall): readonly Candidate[] {
+function reachable({ candidates, upstreamSocket, request }: FailoverCall): readonly Candidate[] {
   if (upstreamSocket === undefined) return candidates;
   const there = candidates.flatMap((candidate) => {
     const { upstream } = candidate;
     const credential = upstreamSocket.credentialAt(upstream);
     if (credential === undefined || !upstreamSocket.isAt(askedWith(upstream, credential))) return [];
-    return [{ ...candidate, upstream: keptTo(upstream, credential) }];
+    return [{ ...candidate, upstream: pinnedTo(upstream, credential) }];
   });
   if (there.length > 0) return there;
   if (request.members.get('generate') !== 'false') return candidates;
@@ -81,10 +81,10 @@ export class Attempts {
   /** The candidate under way was tried without budget, because it had not failed recently. */
   #isOnTrust = false;
   /** The last failure that `decide` was called with. */
-  #decided: Failure | undefined;
+  #decided: JudgedFailure | undefined;
 
   constructor(
-    private readonly call: AskingCall,
+    private readonly call: FailoverCall,
     private readonly settings: AttemptSettings,
     private readonly gateway: Gateway,
     private readonly budget: RetryBudget,
@@ -217,7 +217,7 @@ export class Attempts {
   }
 
   /** Puts an upstream that refused a credential first again if it has another usable credential. */
-  #askAgainWithAnother(failed: Candidate, { outcome, status, verdict }: Failure): void {
+  #askAgainWithAnother(failed: Candidate, { outcome, status, verdict }: JudgedFailure): void {
     const { name, credential, credentials } = failed.upstream;
     if (credentials.length === 1 || outcome !== 'status' || verdict !== 'next' || !isAboutCredential(status)) return;
     this.#refused ??= new Map();
@@ -231,13 +231,13 @@ export class Attempts {
    * Decides what to do after a failure and drops candidates that cannot do better. A second decision about the same failure
    * follows when candidates were passed over.
    */
-  decide(failure: Failure, failed: Candidate): Decision {
-    if (failure === this.#decided) return decide(failure, this.#situation());
+  decide(failure: JudgedFailure, failed: Candidate): RetryDecision {
+    if (failure === this.#decided) return decideNext(failure, this.#situation());
     this.#decided = failure;
     if (failure.verdict === 'larger-context')
       this.#waiting = this.#waiting.filter(({ model }) => model.context > failed.model.context);
     this.#askAgainWithAnother(failed, failure);
-    const decision = decide(failure, this.#situation());
+    const decision = decideNext(failure, this.#situation());
     const last = this.made.at(-1);
     if (last === undefined) return decision;
     this.call.facts.routing.attempts.push({ ...last, why: decision.why });
@@ -249,7 +249,7 @@ export class Attempts {
     return decision;
   }
 
-  #failedAttempt(candidate: Candidate, { outcome, isDial }: Failure, ms: number): FailedAttempt {
+  #failedAttempt(candidate: Candidate, { outcome, isDial }: JudgedFailure, ms: number): FailedAttempt {
     const { call, gateway } = this;
     const isExplained =
       outcome === 'timeout' && isDial !== true && thinkingMs(call.request, candidate, gateway.health) !== undefined;
@@ -261,7 +261,10 @@ export class Attempts {
   }
 
   /** Carries out a decision to try again. Returns the candidate to try now, after a wait if one is due. */
-  async goOn(decision: Decision & { readonly do: 'next' | 'retry' }, failed: Candidate): Promise<Candidate> {
+  async nextCandidate(
+    decision: RetryDecision & { readonly do: 'next' | 'retry' },
+    failed: Candidate,
+  ): Promise<Candidate> {
     this.#isOnTrust = decision.do === 'next' && !decision.spends;
     if (decision.do === 'next') {
       if (decision.spends) this.budget.spend();

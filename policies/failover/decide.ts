@@ -1,9 +1,9 @@
+import { fail, type GatewayError } from '../../core/base/errors';
 import type { Attempt } from '../../core/calls/call';
-import { fail, type GatewayError } from '../../core/errors';
 import type { AttemptFailure } from '../../core/health/health';
 
 /** The way in which an attempt without a usable answer ended. */
-export interface Failure extends AttemptFailure {
+export interface JudgedFailure extends AttemptFailure {
   /** Why the call could not be translated for the upstream. The upstream was not tried. */
   readonly refusal?: { readonly param: string; readonly message: string } | undefined;
   /** The upstream probably still works for the call, and charges for it. */
@@ -23,17 +23,17 @@ export interface Situation {
   readonly budgetLeft: boolean;
 }
 
-export type Decision =
+export type RetryDecision =
   | { readonly do: 'relay'; readonly why: string }
   | { readonly do: 'next'; readonly why: string; readonly spends: boolean }
   | { readonly do: 'retry'; readonly why: string; readonly afterMs: number }
   | { readonly do: 'give-up'; readonly why: string };
 
-const LONGEST_WAIT_MS = 2_000;
+const MAX_WAIT_MS = 2_000;
 const WAIT_WITHOUT_HINT_MS = 100;
 
 /** Decides what to do about a failed attempt. Pure: each branch gives its reason. */
-export function decide(failure: Failure, situation: Situation): Decision {
+export function decideNext(failure: JudgedFailure, situation: Situation): RetryDecision {
   if (failure.verdict === 'relay')
     return { do: 'relay', why: 'the request is invalid: every upstream would reject it' };
   if (failure.stillWorks) return { do: 'give-up', why: 'the upstream still works for the call and cannot be stopped' };
@@ -48,21 +48,24 @@ export function decide(failure: Failure, situation: Situation): Decision {
   return decideRetry(failure, situation);
 }
 
-function decideStep({ isNextHealthy, doesNextMostlyAnswer, budgetLeft }: Situation): Decision {
+function decideStep({ isNextHealthy, doesNextMostlyAnswer, budgetLeft }: Situation): RetryDecision {
   if (isNextHealthy) return { do: 'next', why: 'another candidate can answer', spends: false };
   if (budgetLeft) return { do: 'next', why: 'another candidate may have recovered', spends: true };
   if (doesNextMostlyAnswer) return { do: 'next', why: 'another candidate answers most calls', spends: false };
   return { do: 'give-up', why: 'the remaining candidates failed recently, and the retry budget is used up' };
 }
 
-function decideRetry({ outcome, status, retryAfterMs }: Failure, { retriesLeft, budgetLeft }: Situation): Decision {
+function decideRetry(
+  { outcome, status, retryAfterMs }: JudgedFailure,
+  { retriesLeft, budgetLeft }: Situation,
+): RetryDecision {
   if (outcome === 'not_translatable') return { do: 'give-up', why: 'no remaining upstream supports this call' };
   if (outcome === 'timeout') return { do: 'give-up', why: 'an upstream that did not answer is not retried' };
   if (retriesLeft === 0) return { do: 'give-up', why: 'the last candidate has had its retries' };
   if (outcome === 'status' && !isWorthRepeating(status))
     return { do: 'give-up', why: 'the same upstream would give the same answer' };
   const afterMs = retryAfterMs ?? WAIT_WITHOUT_HINT_MS;
-  if (afterMs > LONGEST_WAIT_MS)
+  if (afterMs > MAX_WAIT_MS)
     return { do: 'give-up', why: 'the upstream asks for a longer wait than a caller should bear' };
   if (!budgetLeft) return { do: 'give-up', why: 'the retry budget is used up' };
   return { do: 'retry', why: 'no other candidate is left', afterMs };
@@ -75,7 +78,7 @@ function isWorthRepeating(status: number | undefined): boolean {
 const TOO_LONG = 'The answer has more than 64 MB. Send fewer inputs in one call, or ask for base64.';
 
 /** Returns the error for a call that no candidate answered, chosen by what all its attempts have in common. */
-export function errorOfAll(attempts: readonly Attempt[], failures: readonly Failure[]): GatewayError {
+export function errorOfAll(attempts: readonly Attempt[], failures: readonly JudgedFailure[]): GatewayError {
   const refusal = failures.every(({ outcome }) => outcome === 'not_translatable') ? failures[0]?.refusal : undefined;
   if (refusal !== undefined) return fail('NOT_TRANSLATABLE', refusal);
   const details = { attempts };
@@ -94,7 +97,7 @@ export function errorOfAll(attempts: readonly Attempt[], failures: readonly Fail
 }
 
 /** Returns after how many seconds the first of the upstreams may answer again. */
-function soonest(failures: readonly Failure[]): number | undefined {
+function soonest(failures: readonly JudgedFailure[]): number | undefined {
   const waits = failures.flatMap(({ retryAfterMs }) => (retryAfterMs === undefined ? [] : [retryAfterMs]));
   return waits.length === 0 ? undefined : Math.ceil(Math.min(...waits) / 1_000);
 }

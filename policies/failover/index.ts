@@ -1,16 +1,16 @@
+import { fail } from '../../core/base/errors';
+import { formatUsd } from '../../core/base/money';
+import { DURATION, parseDuration } from '../../core/base/settings';
 import type { Answer, Attempt, CallFields } from '../../core/calls/call';
-import { ABSENT_CALLS } from '../../core/calls/open-calls';
+import { DETACHED_CALLS } from '../../core/calls/open-calls';
 import { endingOfUnanswered } from '../../core/calls/unfinished';
 import type { Candidate } from '../../core/catalog/catalog';
-import { fail } from '../../core/errors';
 import type { Gateway } from '../../core/gateway/gateway';
 import { definePolicy } from '../../core/gateway/policy';
 import { AnswerRoom } from '../../core/http/buffered-bytes';
 import { CLIENT_LEFT_STATUS, ClientLeft } from '../../core/http/client-left';
-import { formatUsd } from '../../core/money';
-import { DURATION, parseDuration } from '../../core/settings';
-import { type AskingCall, type AttemptSettings, Attempts } from './attempts';
-import { errorOfAll, type Failure } from './decide';
+import { type AttemptSettings, Attempts, type FailoverCall } from './attempts';
+import { errorOfAll, type JudgedFailure } from './decide';
 import { sendMirror } from './mirror';
 import { RetryBudget } from './retry-budget';
 import { type QueueSettings, UpstreamSlots } from './upstream-slots';
@@ -72,7 +72,7 @@ export default definePolicy({
           if (!call.hasLeft) sendMirror(mirror, call, gateway, settings.preambleHoldMs);
         });
       }
-      if (!request.stream) call.onLeave(() => countAbsent(call));
+      if (!request.stream) call.onLeave(() => countDetached(call));
       openRoom(call);
       return new CandidatesInTurn(call, settings, gateway).answer();
     };
@@ -80,7 +80,7 @@ export default definePolicy({
 });
 
 /** Opens the room of the answer. Once the client has left, the answer needs none: it is only read. */
-function openRoom(call: AskingCall): void {
+function openRoom(call: FailoverCall): void {
   const room = new AnswerRoom(call.key.accountId);
   call.room = room;
   const close = (): void => room.close();
@@ -89,8 +89,8 @@ function openRoom(call: AskingCall): void {
 }
 
 /** Counts an unstreamed call whose client has left until the gateway has read it to its end. */
-function countAbsent(call: AskingCall): void {
-  if (call.leftAtMs !== undefined) call.onEnd(ABSENT_CALLS.enter(call.key.accountId));
+function countDetached(call: FailoverCall): void {
+  if (call.leftAtMs !== undefined) call.onEnd(DETACHED_CALLS.enter(call.key.accountId));
 }
 
 interface FailoverSettings extends AttemptSettings, QueueSettings {
@@ -102,12 +102,12 @@ type Answered = Pick<CallFields, 'answer'>;
 /** Tries one candidate after the other, as `decide` says, until one answers. */
 class CandidatesInTurn {
   readonly #attempts: Attempts;
-  readonly #failures: Failure[] = [];
+  readonly #failures: JudgedFailure[] = [];
   /** The last failed attempt. While no candidate was tried, this is the first one passed over. */
-  #failed: { readonly candidate: Candidate; readonly failure: Failure } | undefined;
+  #failed: { readonly candidate: Candidate; readonly failure: JudgedFailure } | undefined;
 
   constructor(
-    private readonly call: AskingCall,
+    private readonly call: FailoverCall,
     private readonly settings: FailoverSettings,
     private readonly gateway: Gateway,
   ) {
@@ -135,7 +135,7 @@ class CandidatesInTurn {
     return attempts.ask(candidate, call.request, (attempted) => {
       if ('answer' in attempted) return this.#answered(attempted.answer);
       giveSlotBack();
-      return this.#goOn(candidate, attempted.failure);
+      return this.#continueAfter(candidate, attempted.failure);
     });
   }
 
@@ -147,7 +147,7 @@ class CandidatesInTurn {
     return { answer };
   }
 
-  async #goOn(candidate: Candidate, failure: Failure): Promise<Answered> {
+  async #continueAfter(candidate: Candidate, failure: JudgedFailure): Promise<Answered> {
     const attempts = this.#attempts;
     this.#failures.push(failure);
     if (this.#failed === undefined || failure.outcome !== 'not_translatable') this.#failed = { candidate, failure };
@@ -155,7 +155,7 @@ class CandidatesInTurn {
     const decision = attempts.decide(failed.failure, failed.candidate);
     if (decision.do === 'relay' && attempts.relay !== undefined) return { answer: attempts.relay };
     if (decision.do === 'relay' || decision.do === 'give-up') return this.#giveUp();
-    return this.#take(await attempts.goOn(decision, failed.candidate));
+    return this.#take(await attempts.nextCandidate(decision, failed.candidate));
   }
 
   async #giveUp(): Promise<Answered> {
@@ -179,7 +179,7 @@ class CandidatesInTurn {
  * @throws UPSTREAM_TIMEOUT if the client still waits
  */
 async function chargeThought(
-  call: AskingCall,
+  call: FailoverCall,
   candidate: Candidate,
   attempts: readonly Attempt[],
   { health }: Gateway,
@@ -198,7 +198,7 @@ async function chargeThought(
 }
 
 /** True if the last upstream's own error says more than that all candidates failed. */
-function isForTheCaller(last: Failure | undefined, { relayLastError }: FailoverSettings): boolean {
+function isForTheCaller(last: JudgedFailure | undefined, { relayLastError }: FailoverSettings): boolean {
   if (last === undefined) return false;
   if (relayLastError) return last.outcome === 'status' || last.outcome === 'error_event';
   return last.status === 404 || last.status === 409;

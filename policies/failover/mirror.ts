@@ -13,7 +13,7 @@ import { bytesOf } from '../../core/wire/chunk-reader';
 import { type Attempted, attempt, noteMade, translate } from './attempt';
 
 /** The longest time for a mirror. The gateway cancels a longer one and counts it as failed. */
-const LONGEST_MIRROR_MS = 120_000;
+const MAX_MIRROR_MS = 120_000;
 
 /**
  * Sends a call that has ended also to the treatment of a rollout, reads the answer and drops it. Only the rollout gets its times
@@ -22,10 +22,10 @@ const LONGEST_MIRROR_MS = 120_000;
 export function sendMirror(mirror: Mirror, call: MirroredCall, gateway: Gateway, preambleHoldMs: number): void {
   const { request } = call;
   if (gateway.isStopping()) return;
-  const caller = new AbsentCaller();
+  const caller = new DetachedCaller();
   const ended = gateway.rollouts.beginMirror(() => caller.leave(), request.body.byteLength);
   if (ended === undefined) return;
-  const timer = setTimeout(() => caller.leave(), LONGEST_MIRROR_MS);
+  const timer = setTimeout(() => caller.leave(), MAX_MIRROR_MS);
   const { upstream } = mirror.candidate;
   const credential = chooseCredential(upstream, gateway.health, { session: undefined });
   const candidate = { ...mirror.candidate, upstream: askedWith(upstream, credential) };
@@ -76,7 +76,7 @@ async function measure(
   candidate: Candidate,
   request: ModelRequest,
   { egress }: Gateway,
-  caller: AbsentCaller,
+  caller: DetachedCaller,
   trace: AttemptTrace | undefined,
   preambleHoldMs: number,
   making: MadeAttempt,
@@ -132,7 +132,7 @@ function isCounted(usage: Usage, { model }: Candidate, { choices, inputs = 1 }: 
 }
 
 /** The caller of a mirror: no client waits for the answer, and the gateway itself "leaves" when it gives up. */
-class AbsentCaller {
+class DetachedCaller {
   hasLeft = false;
   traceHeaders: TraceHeaders | undefined;
   readonly #listeners = new Set<() => void>();

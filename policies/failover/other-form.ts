@@ -1,13 +1,13 @@
+import { asObject } from '../../core/base/json-values';
 import type { ModelRequest } from '../../core/calls/call';
 import type { Candidate } from '../../core/catalog/catalog';
 import { TRANSLATED } from '../../core/catalog/protocols';
-import { asObject } from '../../core/json-values';
 import { Translation } from '../../core/protocols/translation';
 import { type ChunkReader, readAll } from '../../core/wire/chunk-reader';
 import { type SseFrame, SseSplitter } from '../../core/wire/sse';
 
 /** The largest stream that becomes a body. */
-const LARGEST_BYTES = 1024 * 1024;
+const MAX_BYTES = 1024 * 1024;
 
 /** Returns a translation within one protocol, which makes a stream of a body and a body of a stream; undefined where there is none. */
 export function sameProtocol(candidate: Candidate, request: ModelRequest, requestId: string): Translation | undefined {
@@ -22,7 +22,7 @@ export function sameProtocol(candidate: Candidate, request: ModelRequest, reques
 /** Reads a stream to its end. @throws if it is too long for a body */
 export async function readEvents(chunks: ChunkReader): Promise<readonly SseFrame[]> {
   const splitter = new SseSplitter();
-  const events = splitter.push(await readAll(chunks, LARGEST_BYTES));
+  const events = splitter.push(await readAll(chunks, MAX_BYTES));
   const last = splitter.end();
   return last === undefined ? events : [...events, last];
 }

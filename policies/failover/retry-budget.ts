@@ -1,7 +1,7 @@
 const SHARE_OF_CALLS = 0.2;
 const WINDOW_SECONDS = 10;
 /** Three further attempts a second are always allowed. One call a second may then try four upstreams, which overloads none of them. */
-const AT_LEAST = 3 * WINDOW_SECONDS;
+const MIN_ATTEMPTS = 3 * WINDOW_SECONDS;
 
 /** The budget for further attempts, so that retries do not multiply an outage. It counts calls and spent attempts by the second. */
 export class RetryBudget {
@@ -20,7 +20,7 @@ export class RetryBudget {
 
   get isLeft(): boolean {
     this.#slot();
-    return this.#spentInWindow + 1 <= Math.max(AT_LEAST, this.#callsInWindow * SHARE_OF_CALLS);
+    return this.#spentInWindow + 1 <= Math.max(MIN_ATTEMPTS, this.#callsInWindow * SHARE_OF_CALLS);
   }
 
   spend(): void {

@@ -1,7 +1,7 @@
+import type { MaybeLater } from '../../core/base/maybe-later';
 import type { Call, CallFields } from '../../core/calls/call';
-import { readOnMs } from '../../core/calls/unfinished';
+import { drainMs } from '../../core/calls/unfinished';
 import type { Candidate, Upstream } from '../../core/catalog/catalog';
-import type { MaybeLater } from '../../core/later';
 import { askUpstream, type UpstreamCall } from '../../core/wire/ask-upstream';
 import { classifyDialFailure, type Egress, wasReusedConnection } from '../../core/wire/egress';
 import type { ExchangeHead, UpstreamExchange } from '../../core/wire/upstream-exchange';
@@ -15,11 +15,11 @@ export type AttemptingCall = Pick<Call, 'onLeave'> &
   >;
 
 /** What an attempt sends, and how. */
-export interface Sending {
+interface Sending {
   readonly candidate: Candidate;
   readonly asked: UpstreamCall;
   readonly egress: Egress;
-  readonly patience: Patience;
+  readonly patience: AttemptDeadlines;
   readonly socket: UpstreamSocket | undefined;
 }
 
@@ -66,19 +66,19 @@ function ask({ candidate, asked, egress, patience, socket }: Sending, isFresh: b
 }
 
 /** The longest time for connecting and for the head of the answer together; docs/contract.md, section 10. */
-const LONGEST_WAIT_FOR_HEAD_MS = 120_000;
+const MAX_HEAD_WAIT_MS = 120_000;
 
 /**
  * Ends an attempt if the head, or the first content of a stream, does not come in time. If the client leaves, the attempt ends at
- * once unless the upstream has taken the whole request; then it ends after `readOnMs`.
+ * once unless the upstream has taken the whole request; then it ends after `drainMs`.
  */
-export class Patience {
+export class AttemptDeadlines {
   /** The call may be silent for as long as its limit explains. */
   readonly thinks: boolean;
   readonly #head: NodeJS.Timeout;
   readonly #content: NodeJS.Timeout | undefined;
   readonly #stopListening: () => void;
-  readonly #readOnMs: number | undefined;
+  readonly #drainMs: number | undefined;
   #absence: NodeJS.Timeout | undefined;
   #exchange: UpstreamExchange | undefined;
   /** The upstream was silent for too long. */
@@ -99,9 +99,8 @@ export class Patience {
     const { timeouts } = upstream;
     this.thinks = thinkingMs !== undefined;
     const { request, reservation } = call;
-    if (request !== undefined && reservation !== undefined)
-      this.#readOnMs = readOnMs({ request, reservation }, upstream);
-    const overMs = Math.min(timeouts.connectMs + timeouts.headersMs, LONGEST_WAIT_FOR_HEAD_MS);
+    if (request !== undefined && reservation !== undefined) this.#drainMs = drainMs({ request, reservation }, upstream);
+    const overMs = Math.min(timeouts.connectMs + timeouts.headersMs, MAX_HEAD_WAIT_MS);
     this.#head = setTimeout(() => this.#giveUp(), Math.max(overMs, thinkingMs ?? 0));
     if (isStream && timeouts.firstTokenMs !== undefined) {
       this.#content = setTimeout(() => this.#giveUp(), timeouts.firstTokenMs);
@@ -144,8 +143,8 @@ export class Patience {
   #clientLeft(): void {
     const { leftAtMs } = this.call;
     const isTaken = this.#exchange?.isRequestSent === true;
-    if (leftAtMs === undefined || this.#readOnMs === undefined || !isTaken) return void this.#cancel();
-    this.#absence = setTimeout(() => this.#abandon(), leftAtMs + this.#readOnMs - performance.now());
+    if (leftAtMs === undefined || this.#drainMs === undefined || !isTaken) return void this.#cancel();
+    this.#absence = setTimeout(() => this.#abandon(), leftAtMs + this.#drainMs - performance.now());
     this.call.onCutOff?.(() => this.#cancel());
   }
 

@@ -1,7 +1,7 @@
+import { FairQueue } from '../../core/base/fair-queue';
+import type { MaybeLater } from '../../core/base/maybe-later';
 import type { Upstream } from '../../core/catalog/catalog';
-import { FairQueue } from '../../core/fair-queue';
-import type { MaybeLater } from '../../core/later';
-import type { AskingCall } from './attempts';
+import type { FailoverCall } from './attempts';
 
 export interface QueueSettings {
   readonly maxQueued: number;
@@ -24,7 +24,7 @@ export class UpstreamSlots {
   /** Takes a slot. Returns what gives it back, later if the call has to wait; undefined if the upstream stays busy or the client leaves. */
   take(
     { name, maxConcurrent }: Pick<Upstream, 'name' | 'maxConcurrent'>,
-    call: AskingCall,
+    call: FailoverCall,
     { maxQueued, queueWaitMs }: QueueSettings,
   ): MaybeLater<GiveBack | undefined> {
     if (maxConcurrent === undefined) return NOTHING_TO_GIVE_BACK;
@@ -55,7 +55,7 @@ function occupy(slots: Slots): GiveBack {
   };
 }
 
-function waitFor({ queue }: Slots, call: AskingCall, queueWaitMs: number): Promise<GiveBack | undefined> {
+function waitFor({ queue }: Slots, call: FailoverCall, queueWaitMs: number): Promise<GiveBack | undefined> {
   const { accountId } = call.key;
   return new Promise((resolve) => {
     const stop = (slot: GiveBack | undefined) => {

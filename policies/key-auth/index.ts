@@ -1,11 +1,11 @@
 import { isKeyRefusal } from '../../core/accounts/check-access';
 import { CONCURRENT, type ConcurrencyLimits } from '../../core/accounts/concurrent-calls';
 import type { CallKey } from '../../core/accounts/identify';
+import { fail, GatewayError } from '../../core/base/errors';
+import { andThen } from '../../core/base/maybe-later';
 import { usageRecord } from '../../core/calls/usage-record';
-import { fail, GatewayError } from '../../core/errors';
 import type { Gateway } from '../../core/gateway/gateway';
 import { type CallWith, definePolicy } from '../../core/gateway/policy';
-import { andThen } from '../../core/later';
 
 export default definePolicy({
   contract: 'policy/1',

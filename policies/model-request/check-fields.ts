@@ -1,12 +1,12 @@
+import { fail, type GatewayError, shorten } from '../../core/base/errors';
 import type { ModelRequest } from '../../core/calls/call';
 import { forEachProtocol, hasOutput, PROTOCOLS, type Protocol } from '../../core/catalog/protocols';
-import { fail, type GatewayError, shorten } from '../../core/errors';
 import { type MemberPlace, sliceChunks, textOfChunks } from '../../core/http/json-members';
 import { MAX_TOKEN_TEXT_BYTES } from '../../core/http/json-scanner';
-import type { LimitPlace } from '../../core/protocols/reading';
+import type { LimitPlace } from '../../core/protocols/cost-factors';
 import type { Kind, MemberRow } from '../../core/protocols/request-table';
 import { memberRow, REQUEST_TABLES } from '../../core/protocols/request-tables';
-import type { CallObserver, ItemPlace } from './observe-call';
+import type { CallObserver, ItemPosition } from './observe-call';
 import { lookalikeOf, notSupported } from './refusals';
 import { hasDoubtfulKeys, namesKept } from './short-texts';
 import { type ClassifiedMembers, type MemberSettings, weighMembers } from './weigh-members';
@@ -17,11 +17,11 @@ export interface CheckedFields
 }
 
 /** The longest model name. Usage records are found by it, and Postgres limits the size of an index entry. */
-const LONGEST_MODEL_NAME = 256;
+const MAX_MODEL_NAME_LENGTH = 256;
 /** The most bytes of a tool whose rule depends on its form. Tools that run at the vendor are described in a few words. */
-const LONGEST_FORMED_TOOL = 65_536;
+const MAX_FORMED_TOOL_LENGTH = 65_536;
 /** The most characters of a name in an error. */
-const LONGEST_PARAM = 100;
+const MAX_PARAM_LENGTH = 100;
 
 /** The members of each protocol whose values are checked, in the order of the table. */
 const CHECKED = forEachProtocol((protocol) =>
@@ -91,8 +91,8 @@ function checkOpenTools({ openTools }: CallObserver, chunks: readonly Buffer[]):
 }
 
 /** Returns the text of a tool; undefined if it is too long. */
-function textOfTool({ from, to }: ItemPlace, chunks: readonly Buffer[]): string | undefined {
-  return to - from > LONGEST_FORMED_TOOL ? undefined : sliceChunks(chunks, from, to).toString();
+function textOfTool({ from, to }: ItemPosition, chunks: readonly Buffer[]): string | undefined {
+  return to - from > MAX_FORMED_TOOL_LENGTH ? undefined : sliceChunks(chunks, from, to).toString();
 }
 
 /** Gives the tools that share one limit the limit of the body, or the place where the gateway can write it. */
@@ -123,7 +123,7 @@ class Members {
   ) {
     for (const [key, place] of places) {
       const meant = lookalikeOf(key);
-      if (meant !== undefined) throw invalid(shorten(key, LONGEST_PARAM), `did you mean "${meant}"?`);
+      if (meant !== undefined) throw invalid(shorten(key, MAX_PARAM_LENGTH), `did you mean "${meant}"?`);
       if (place.end - place.valueStart > MAX_TOKEN_TEXT_BYTES) continue;
       this.texts.set(key, textOfChunks(chunks, place.valueStart, place.end));
     }
@@ -133,7 +133,8 @@ class Members {
     const model = this.#value('model');
     if (model === undefined) throw invalid('model', this.places.has('model') ? 'is too long' : 'is missing');
     if (typeof model !== 'string' || model === '') throw invalid('model', 'expected a non-empty string');
-    if (model.length > LONGEST_MODEL_NAME) throw invalid('model', `expected at most ${LONGEST_MODEL_NAME} characters`);
+    if (model.length > MAX_MODEL_NAME_LENGTH)
+      throw invalid('model', `expected at most ${MAX_MODEL_NAME_LENGTH} characters`);
     // The name goes into the usage record, and Postgres rejects NUL characters and lone surrogates.
     if (/\p{Cc}|\p{Cs}/u.test(model)) throw invalid('model', 'expected no control characters');
     return model;

@@ -1,3 +1,4 @@
+import { DURATION, parseDuration } from '../../core/base/settings';
 import type { ModelRequest } from '../../core/calls/call';
 import { agentOf, sessionOf } from '../../core/calls/session-ids';
 import { UNPRICED_TOOLS } from '../../core/catalog/catalog';
@@ -7,10 +8,10 @@ import type { BodyLimits } from '../../core/http/read-body';
 import { oncePerHead } from '../../core/http/repeated-head';
 import { SHARED_OBJECTS, type SharedObject } from '../../core/protocols/request-table';
 import { REQUEST_TABLES } from '../../core/protocols/request-tables';
-import { DURATION, parseDuration } from '../../core/settings';
 import { openAddressGate } from './address-gate';
+import { headersForUpstreams } from './forwarded-headers';
 import { callRules } from './observe-call';
-import { RequestReader, type RequestSettings, selectHeaders } from './read-request';
+import { RequestReader, type RequestSettings } from './read-request';
 import { acceptedRoles } from './roles';
 
 /** The limits of a body (docs/contract.md, section 10); the times are settings. */
@@ -82,7 +83,7 @@ export default definePolicy({
     const settings: RequestSettings = {
       prefixes: own.forwardHeaderPrefixes,
       headOf: oncePerHead(({ headers }) => ({
-        headers: Object.freeze(selectHeaders(headers, own.forwardHeaderPrefixes)),
+        headers: Object.freeze(headersForUpstreams(headers, own.forwardHeaderPrefixes)),
         session: sessionOf(headers),
         recordedSession: recorded(sessionOf(headers)),
         recordedAgent: recorded(agentOf(headers)),

@@ -1,9 +1,9 @@
-import { fail, type GatewayError } from '../../core/errors';
+import { fail, type GatewayError } from '../../core/base/errors';
 import { QUOTE, ZERO } from '../../core/http/json-bytes';
 import type { JsonToken } from '../../core/http/json-scanner';
 
 /** The most inputs of one call, as the vendor limits them. */
-const MOST_INPUTS = 2_048;
+const MAX_INPUTS = 2_048;
 
 /** The depth of the list that `input` may be, and below it the depth of a list of tokens. */
 const LIST = 2;
@@ -13,7 +13,7 @@ const TOKENS = 3;
 type Kind = 'a string' | 'a token' | 'a list of tokens';
 
 /** The most digits of a token. No vocabulary needs more. */
-const MOST_DIGITS = 10;
+const MAX_DIGITS = 10;
 
 /** Reads the `input` of an embeddings call while it arrives: texts, or the numbers of tokens. */
 export class InputReader {
@@ -77,14 +77,14 @@ export class InputReader {
 
   #token(token: JsonToken): void {
     const digits = token.end - token.start;
-    if (!token.isNatural || digits > MOST_DIGITS) this.#invalid(this.#placeIn(TOKENS), EXPECTED_TOKEN);
+    if (!token.isNatural || digits > MAX_DIGITS) this.#invalid(this.#placeIn(TOKENS), EXPECTED_TOKEN);
     this.#inner += 1;
     this.tokens += 1;
   }
 
   #addInput(): void {
     this.count += 1;
-    if (this.count > MOST_INPUTS) this.#invalid('input', `expected at most ${MOST_INPUTS} inputs`);
+    if (this.count > MAX_INPUTS) this.#invalid('input', `expected at most ${MAX_INPUTS} inputs`);
   }
 
   /** Returns the path of the value under way in a container of this depth. */

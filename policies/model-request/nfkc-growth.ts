@@ -2,12 +2,12 @@ import { BACKSLASH } from '../../core/http/json-bytes';
 
 const LETTER_U = 0x75;
 const NINE = 0x39;
-const HIGHEST = 0x10ffff;
+const MAX_CODE_POINT = 0x10ffff;
 /** The bytes of an escape such as \\ufdfa. */
 const ESCAPE = 6;
 
 /** By character: by how many bytes NFKC makes it longer, plus 1; 0 if that was not computed yet. */
-const KNOWN = new Uint8Array(HIGHEST + 1);
+const KNOWN = new Uint8Array(MAX_CODE_POINT + 1);
 
 /** Returns by how many bytes NFKC may make the text of a JSON body longer. Characters that become shorter do not count. */
 export function nfkcGrowth(chunks: readonly Uint8Array[]): number {
@@ -48,7 +48,7 @@ function lengthOf(character: number): number {
 }
 
 function growthOf(character: number): number {
-  if (character > HIGHEST) return 0;
+  if (character > MAX_CODE_POINT) return 0;
   const known = KNOWN[character] as number;
   if (known > 0) return known - 1;
   const text = String.fromCodePoint(character);

@@ -1,11 +1,11 @@
+import { fail, type GatewayError, shorten } from '../../core/base/errors';
 import { PROTOCOLS, type Protocol } from '../../core/catalog/protocols';
-import { fail, type GatewayError, shorten } from '../../core/errors';
 import { QUOTE } from '../../core/http/json-bytes';
 import { TopLevelMembers } from '../../core/http/json-members';
 import type { JsonObserver, JsonToken } from '../../core/http/json-scanner';
 import { type JsonWord, knownWord } from '../../core/http/json-words';
-import type { Extra, ToolLimit, ToolUse } from '../../core/protocols/reading';
-import { MOST_USES } from '../../core/protocols/request-rows';
+import type { Extra, ToolLimit, ToolUse } from '../../core/protocols/cost-factors';
+import { MAX_TOOL_USES } from '../../core/protocols/request-rows';
 import type { FormedTool, SharedObject, ToolRule } from '../../core/protocols/request-table';
 import { memberRow, toolRow } from '../../core/protocols/request-tables';
 import { type AddressGate, FOREIGN_PROBLEM, isForeign } from './address-gate';
@@ -31,10 +31,10 @@ const INPUT = 3;
 type Section = typeof OTHER | typeof CONVERSATION | typeof TOOLS | typeof INPUT;
 
 /** The most tools that run at the vendor, or whose text must be read. Real requests have a few. */
-const MOST_VENDOR_TOOLS = 1_000;
+const MAX_VENDOR_TOOLS = 1_000;
 
 /** The most items that a conversation may name, because each needs a look-up. Real conversations name far fewer. */
-const MOST_REFERENCES = 2_000;
+const MAX_REFERENCES = 2_000;
 
 /** The depth of an item of the conversation or of `tools`, and below it the depth of the list. */
 const ITEM = 3;
@@ -88,11 +88,11 @@ export class CallObserver implements JsonObserver {
   /** What else the vendor charges apart, by name; undefined if there is nothing. */
   extras: Map<string, Extra> | undefined;
   /** Tools that could name something that the vendor keeps. */
-  readonly openTools: ItemPlace[] = [];
+  readonly openTools: ItemPosition[] = [];
   /** Tools whose rule is decided when the whole body is there. */
   readonly formedTools: FormedPlace[] = [];
   /** Items of the conversation that name an item of an earlier answer to the same account. */
-  readonly references: ItemPlace[] = [];
+  readonly references: ItemPosition[] = [];
   /** The kinds of objects that the vendor's tools may create; undefined if there are none. */
   makes: SharedObject[] | undefined;
 
@@ -172,7 +172,7 @@ export class CallObserver implements JsonObserver {
     if (firstByte === QUOTE && token.is(HOUR)) this.namesHour = true;
     if (depth === 1) this.members.scalar(depth, firstByte, token);
     if (this.#isUnknown && firstByte === QUOTE && isForeign(token))
-      this.fault ??= refusalOf(shorten(this.members.name, LONGEST_PARAM), FOREIGN_PROBLEM);
+      this.fault ??= refusalOf(shorten(this.members.name, MAX_PARAM_LENGTH), FOREIGN_PROBLEM);
     if (depth === LIST && this.#isList(LIST)) this.entries += 1;
     if (this.#section === OTHER) return;
     if (this.#section === INPUT) this.inputs?.scalar(depth, firstByte, token);
@@ -260,8 +260,8 @@ export class CallObserver implements JsonObserver {
   }
 
   #reference(to: number): void {
-    if (this.references.length === MOST_REFERENCES)
-      this.#invalid('', `names an item, and ${MOST_REFERENCES} before it do; expected no more`);
+    if (this.references.length === MAX_REFERENCES)
+      this.#invalid('', `names an item, and ${MAX_REFERENCES} before it do; expected no more`);
     else this.references.push({ from: this.#itemStart, to, index: this.#item });
   }
 
@@ -279,7 +279,7 @@ export class CallObserver implements JsonObserver {
 
   #checkMaxUses(firstByte: number, token: JsonToken): void {
     const uses = firstByte === NULL ? undefined : Number(firstByte === QUOTE ? Number.NaN : token.text());
-    const isSound = uses === undefined || (Number.isInteger(uses) && uses >= 0 && uses <= MOST_USES);
+    const isSound = uses === undefined || (Number.isInteger(uses) && uses >= 0 && uses <= MAX_TOOL_USES);
     if (!isSound) this.#invalid('.max_uses', MAX_USES_EXPECTED);
     if (this.#maxUses !== undefined) this.#invalid('.max_uses', 'the tool contains this member more than once');
     this.#maxUses = { uses, from: token.start, to: token.end };
@@ -297,7 +297,7 @@ export class CallObserver implements JsonObserver {
   #endTool(type: string, to: number): void {
     const place = { from: this.#itemStart, to, index: this.#item };
     const tool = toolRow(this.#rules.table, type);
-    if (this.#vendorTools > MOST_VENDOR_TOOLS) return;
+    if (this.#vendorTools > MAX_VENDOR_TOOLS) return;
     if (tool === undefined) this.#unknownTool(type, place);
     else if ('forms' in tool) this.#formedTool({ ...place, tool, type });
     else this.#ownTool(tool, type, place, this.#maxUses);
@@ -310,11 +310,11 @@ export class CallObserver implements JsonObserver {
 
   #countVendorTool(): void {
     this.#vendorTools += 1;
-    if (this.#vendorTools > MOST_VENDOR_TOOLS)
-      this.#invalid('', `expected at most ${MOST_VENDOR_TOOLS} tools that run at the vendor`);
+    if (this.#vendorTools > MAX_VENDOR_TOOLS)
+      this.#invalid('', `expected at most ${MAX_VENDOR_TOOLS} tools that run at the vendor`);
   }
 
-  #unknownTool(type: string, place: ItemPlace): void {
+  #unknownTool(type: string, place: ItemPosition): void {
     this.#countVendorTool();
     this.toolOverheads += 1;
     this.parts.noteUnknown(`tools.${type === '' ? '(no type)' : type}`);
@@ -323,7 +323,7 @@ export class CallObserver implements JsonObserver {
   }
 
   /** Weighs a tool of the request itself. @param maxUses the limit that the tool has there */
-  #ownTool(rule: ToolRule, type: string, place: ItemPlace, maxUses: MaxUses | undefined): void {
+  #ownTool(rule: ToolRule, type: string, place: ItemPosition, maxUses: MaxUses | undefined): void {
     const param = `tools[${place.index}].type`;
     if (rule.names !== undefined && !this.#rules.shared.has(rule.names)) this.fault ??= notShared(rule.names, param);
     if (isUnmetered(rule)) {
@@ -428,21 +428,21 @@ function withoutVersion(type: string): string {
 }
 
 const NULL = 0x6e;
-const LONGEST_PARAM = 100;
+const MAX_PARAM_LENGTH = 100;
 const UNKNOWN_FORM = 'The tool has a form that the gateway does not know.';
 const UNKNOWN_TOOL = 'a tool of an unknown type';
 const NO_PLACE = { insert: undefined } as const;
-const MAX_USES_EXPECTED = `expected an integer from 0 to ${MOST_USES}`;
+const MAX_USES_EXPECTED = `expected an integer from 0 to ${MAX_TOOL_USES}`;
 
 /** The place of an item of the conversation or of `tools` in the body. */
-export interface ItemPlace {
+export interface ItemPosition {
   readonly from: number;
   readonly to: number;
   readonly index: number;
 }
 
 /** A tool of the body whose form is still to be read. */
-interface FormedPlace extends ItemPlace {
+interface FormedPlace extends ItemPosition {
   readonly tool: FormedTool;
   readonly type: string;
 }

@@ -5,7 +5,7 @@ import type { JsonToken } from '../../core/http/json-scanner';
 import { type JsonWord, knownWord } from '../../core/http/json-words';
 import type { PartRule, RequestTable, SharedObject, ToolRule } from '../../core/protocols/request-table';
 import { itemsRule, REQUEST_TABLES, toolRow } from '../../core/protocols/request-tables';
-import type { ItemPlace } from '../../core/wire/body-edits';
+import type { ItemSpan } from '../../core/wire/body-edits';
 import { type AddressGate, type ContentPlace, FOREIGN_PROBLEM, isForeign } from './address-gate';
 import {
   Frame,
@@ -48,10 +48,10 @@ const MESSAGE = knownWord('message');
 const ITEM_REFERENCE = knownWord('item_reference');
 
 /** How many parts and tools of unknown types are named, because a body may have any number of them. */
-const MOST_UNKNOWN = 10;
+const MAX_UNKNOWN = 10;
 
 /** The most bytes of another key that is read. No member with an address has a longer one. */
-const LONGEST_NAME = 64;
+const MAX_NAME_LENGTH = 64;
 /** Whether the name of a member tells that it has an address, as `file_uri` and `imageUrl` do: /ur[il]s?$/i. */
 function namesAddress(name: string): boolean {
   const end = lowerAt(name, name.length - 1) === 0x73 ? name.length - 1 : name.length;
@@ -102,7 +102,7 @@ export class PartReader {
   isReference = false;
   unknownTypes: string[] | undefined;
   /** Parts whose signature is valid only at the upstream that made it; undefined if there are none. */
-  sealed: ItemPlace[] | undefined;
+  sealed: ItemSpan[] | undefined;
 
   readonly #rules: PartRules;
   #images: Map<ImageDetail, number> | undefined;
@@ -167,7 +167,7 @@ export class PartReader {
     if (frame === undefined) return;
     const word = token.word();
     const key = word && KEY_OF.get(word);
-    const isLong = key === undefined && token.end - token.start > LONGEST_NAME;
+    const isLong = key === undefined && token.end - token.start > MAX_NAME_LENGTH;
     frame.key = key;
     frame.name = word === undefined || isLong ? '…' : word.text;
     // A reader that ignores case would take it for `detail`.
@@ -386,7 +386,7 @@ export class PartReader {
 
   noteUnknown(name: string): void {
     this.unknownTypes ??= [];
-    if (this.unknownTypes.length < MOST_UNKNOWN) this.unknownTypes.push(name);
+    if (this.unknownTypes.length < MAX_UNKNOWN) this.unknownTypes.push(name);
   }
 }
 

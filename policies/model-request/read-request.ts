@@ -1,27 +1,27 @@
-import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import { Counter } from 'prom-client';
 import type { CallKey } from '../../core/accounts/identify';
+import { fail } from '../../core/base/errors';
+import type { MaybeLater } from '../../core/base/maybe-later';
+import { metrics } from '../../core/base/metrics';
+import { formatUsd } from '../../core/base/money';
 import type { ModelRequest } from '../../core/calls/call';
 import { readOnce } from '../../core/calls/read-once';
 import { sessionInMetadata } from '../../core/calls/session-ids';
 import { operationOf, type Protocol } from '../../core/catalog/protocols';
-import { fail } from '../../core/errors';
 import type { Gateway } from '../../core/gateway/gateway';
 import type { CallWith } from '../../core/gateway/policy';
 import { BODY_ENCODINGS } from '../../core/http/body-decoder';
 import { BUFFERED } from '../../core/http/buffered-bytes';
 import { JsonScanner } from '../../core/http/json-scanner';
 import { announcedBytes, type BodyLimits, checkBodyHeaders, readBody, saysJson } from '../../core/http/read-body';
-import type { MaybeLater } from '../../core/later';
 import { askLedger } from '../../core/ledger/unavailable';
-import { metrics } from '../../core/metrics';
-import { formatUsd } from '../../core/money';
 import { CACHE_NAMES } from '../../core/protocols/cache-names';
-import { type Reading, reachesOutside } from '../../core/protocols/reading';
+import { type CostFactors, reachesOutside } from '../../core/protocols/cost-factors';
 import { type CheckedFields, checkFields } from './check-fields';
-import { findKept, type KeptForCall, namedItems } from './kept';
 import { nfkcGrowth } from './nfkc-growth';
 import { CallObserver, type CallRules } from './observe-call';
+import { findPinned, namedItems, type PinnedForCall } from './pinned';
 import type { ClassifiedMembers, MemberSettings } from './weigh-members';
 
 /** The tokens that an image is expected to have. The number serves to compare candidates and to estimate usage; the hold has bounds of its own. */
@@ -89,12 +89,12 @@ export class RequestReader {
     const items = namedItems(call.protocol, this.#observer, chunks);
     const { named } = fields.weighed;
     if (named === undefined && items.length === 0) return this.#requestOf(chunks, fields, undefined);
-    return findKept(gateway, call.key, named ?? [], items, call.upstreamSocket).then((kept) =>
+    return findPinned(gateway, call.key, named ?? [], items, call.upstreamSocket).then((kept) =>
       this.#requestOf(chunks, fields, kept),
     );
   }
 
-  #requestOf(chunks: readonly Buffer[], fields: CheckedFields, kept: KeptForCall | undefined): ModelRequest {
+  #requestOf(chunks: readonly Buffer[], fields: CheckedFields, kept: PinnedForCall | undefined): ModelRequest {
     const { gateway, call, request, settings } = this;
     const { prefixes, refusesUnpriced, isolatesCaches } = settings;
     const { headers, session } = settings.headOf(request);
@@ -185,8 +185,8 @@ function readingOf(
   weighed: ClassifiedMembers,
   textTokens: number,
   chunks: readonly Buffer[],
-  kept: KeptForCall | undefined,
-): Reading {
+  kept: PinnedForCall | undefined,
+): CostFactors {
   const { parts, members, protocol } = observer;
   const { adding } = weighed;
   const prediction = adding.prediction === undefined ? undefined : members.places.get(adding.prediction);
@@ -197,7 +197,7 @@ function readingOf(
     tool.furtherPasses === undefined ? tool : { ...tool, furtherPasses: Math.max(tool.furtherPasses - further, 0) },
   );
   let longerBy: number | undefined;
-  const reading: { -readonly [Name in keyof Reading]: Reading[Name] } = {
+  const reading: { -readonly [Name in keyof CostFactors]: CostFactors[Name] } = {
     textTokens,
     normalizing: () => (longerBy ??= nfkcGrowth(chunks)),
     images: parts.images,
@@ -248,7 +248,7 @@ const unknownMembers = new Counter({
 });
 
 /** Counts what no table has in one request. */
-function countUnknown(protocol: Protocol, { unknownMembers: names, heldMembers, smallMembers }: Reading): void {
+function countUnknown(protocol: Protocol, { unknownMembers: names, heldMembers, smallMembers }: CostFactors): void {
   for (const name of names) {
     const isFree = !name.startsWith('content.') && !heldMembers.includes(name) && !smallMembers.includes(name);
     const treatment = isFree ? 'free' : 'outside';
@@ -274,34 +274,4 @@ async function requireMoney({ calls }: Pick<Gateway, 'calls'>, payer: CallKey): 
 
 function available(amountE8: bigint) {
   return { availableUsd: formatUsd(amountE8 > 0n ? amountE8 : 0n) };
-}
-
-/** Headers that are never forwarded, whatever prefixes are configured: the client's credentials and the headers of this hop. */
-const KEPT_HERE =
-  /^(?:x-api-key|svc-key|authorization|cookie|proxy-.*|x-forwarded-.*|forwarded|host|connection|keep-alive|te|trailer|transfer-encoding|upgrade|content-length|content-encoding|accept-encoding|idempotency-key)$/;
-
-/** Returns the headers that an upstream gets: content-type, accept and those with a configured prefix. */
-export function selectHeaders(headers: IncomingHttpHeaders, prefixes: readonly string[]): Record<string, string> {
-  const selected: Record<string, string> = {};
-  const hopOnly = hopOnlyNames(headers.connection);
-  for (const name in headers) {
-    if (name !== 'content-type' && name !== 'accept' && !beginsWithOne(name, prefixes)) continue;
-    if (KEPT_HERE.test(name) || hopOnly?.includes(name)) continue;
-    const value = headers[name];
-    if (value !== undefined) selected[name] = Array.isArray(value) ? value.join(', ') : value;
-  }
-  return selected;
-}
-
-function beginsWithOne(name: string, prefixes: readonly string[]): boolean {
-  for (const prefix of prefixes) if (name.startsWith(prefix)) return true;
-  return false;
-}
-
-function hopOnlyNames(connection: string | undefined): readonly string[] | undefined {
-  if (connection === undefined || connection === 'keep-alive' || connection === 'close') return undefined;
-  return connection
-    .toLowerCase()
-    .split(',')
-    .map((name) => name.trim());
 }

@@ -1,4 +1,4 @@
-import { fail, type GatewayError } from '../../core/errors';
+import { fail, type GatewayError } from '../../core/base/errors';
 import { CACHE_NAMES } from '../../core/protocols/cache-names';
 import type { SharedObject } from '../../core/protocols/request-table';
 import { REQUEST_TABLES } from '../../core/protocols/request-tables';

@@ -1,5 +1,5 @@
+import { fail, type GatewayError } from '../../core/base/errors';
 import { forEachProtocol, PROTOCOLS, type Protocol } from '../../core/catalog/protocols';
-import { fail, type GatewayError } from '../../core/errors';
 import { type JsonWord, knownWord } from '../../core/http/json-words';
 import { REQUEST_TABLES } from '../../core/protocols/request-tables';
 

@@ -1,7 +1,7 @@
+import { fail } from '../../core/base/errors';
 import type { Variant } from '../../core/catalog/price';
 import type { Protocol } from '../../core/catalog/protocols';
-import { fail } from '../../core/errors';
-import type { Extra, ToolUse } from '../../core/protocols/reading';
+import type { Extra, ToolUse } from '../../core/protocols/cost-factors';
 import type { Addition, MemberRow, RequestTable, SharedObject } from '../../core/protocols/request-table';
 import { memberRow, REQUEST_TABLES } from '../../core/protocols/request-tables';
 import { isHarmless } from '../../core/protocols/translation-rules';

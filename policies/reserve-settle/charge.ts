@@ -1,15 +1,15 @@
 import { Counter } from 'prom-client';
+import { log } from '../../core/base/log';
+import { metrics } from '../../core/base/metrics';
+import { clampToCountable } from '../../core/base/money';
 import type { CallFacts, Ending, ModelRequest } from '../../core/calls/call';
 import { unpricedUnseen } from '../../core/calls/candidates';
 import { type Candidate, entryOf } from '../../core/catalog/catalog';
 import { type PriceOf, upstreamPrice } from '../../core/catalog/customer-prices';
 import { type Charge, chargeOf } from '../../core/catalog/price';
 import { outputTokens, totalInputTokens, type Usage } from '../../core/catalog/usage';
-import { log } from '../../core/log';
-import { metrics } from '../../core/metrics';
-import { atMostCountable } from '../../core/money';
-import { piecesOf, pointsOutside, type ToolUse } from '../../core/protocols/reading';
-import { mostTokens } from './hold';
+import { piecesOf, pointsOutside, type ToolUse } from '../../core/protocols/cost-factors';
+import { maxReportedTokens } from './hold';
 import type { Covered } from './reserve';
 
 export type Charged = Exclude<Ending, { billing: 'released' }>;
@@ -23,7 +23,7 @@ interface CappedCharge extends Charge {
 export function chargeOfEnding(ending: Charged, heldE8: bigint, customerPriceOf: PriceOf): CappedCharge {
   const { costE8, exactE14, unpriced } = costOf(ending, customerPriceOf);
   if (costE8 <= heldE8) return { costE8, exactE14, unpriced, excessE8: 0n };
-  const excessE8 = ending.isEstimate ? 0n : atMostCountable(costE8 - heldE8);
+  const excessE8 = ending.isEstimate ? 0n : clampToCountable(costE8 - heldE8);
   return { costE8: heldE8, exactE14, unpriced, excessE8 };
 }
 
@@ -117,7 +117,7 @@ export function judgeUsage(
 function cannotBe(ending: Charged, request: ModelRequest, excessE8: bigint): boolean {
   if (ending.isEstimate) return false;
   const { usage, candidate } = ending;
-  const most = mostTokens(request, candidate);
+  const most = maxReportedTokens(request, candidate);
   if (totalInputTokens(usage) > most.input || (outputTokens(usage) ?? 0) > most.output) return true;
   return excessE8 > 0n && (!pointsOutside(request.reading) || hasMorePieces(usage, request, candidate));
 }
@@ -142,11 +142,11 @@ const DOUBTS: Readonly<Record<UsageFlag, string>> = {
 };
 
 /** The most names in the log. Each is logged once, and their number is limited because clients and vendors may send any names. */
-const MOST_LOGGED = 1_000;
+const MAX_LOGGED = 1_000;
 const logged = new Set<string>();
 
 function warnOnce(what: string, facts: object, message: string): void {
-  if (logged.has(what) || logged.size === MOST_LOGGED) return;
+  if (logged.has(what) || logged.size === MAX_LOGGED) return;
   logged.add(what);
   log.warn(facts, message);
 }

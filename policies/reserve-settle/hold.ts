@@ -1,11 +1,11 @@
+import { clampToCountable, e8RoundedUp } from '../../core/base/money';
 import type { ModelRequest } from '../../core/calls/call';
 import { estimatedInput, furtherModels } from '../../core/calls/candidates';
 import type { Candidate, ModelEntry, Normalizing, Upstream } from '../../core/catalog/catalog';
-import { type CacheWrites, dearestCost, pricesFor } from '../../core/catalog/price';
+import { type CacheWrites, maxCost, pricesFor } from '../../core/catalog/price';
 import { PROTOCOLS } from '../../core/catalog/protocols';
 import type { TokenMeter } from '../../core/catalog/usage';
-import { atMostCountable, e8RoundedUp } from '../../core/money';
-import { furtherPassesOf, piecesOf, pointsOutside, type Reading } from '../../core/protocols/reading';
+import { type CostFactors, furtherPassesOf, piecesOf, pointsOutside } from '../../core/protocols/cost-factors';
 
 /** Two rough costs that differ by more than this factor compare like the exact ones. */
 const SURELY_LESS = 1 - 1e-9;
@@ -19,7 +19,7 @@ let roughs = new Float64Array(64);
  */
 export function holdFor(request: ModelRequest, candidates: readonly Candidate[]): bigint {
   const count = candidates.length;
-  if (count === 1) return atMostCountable(exactHold(request, candidates[0] as Candidate));
+  if (count === 1) return clampToCountable(exactHold(request, candidates[0] as Candidate));
   const { asked, toolUses, extras } = request.reading;
   const isPlain = asked === undefined && toolUses === undefined && extras === undefined;
   if (roughs.length < count) roughs = new Float64Array(count * 2);
@@ -36,7 +36,7 @@ export function holdFor(request: ModelRequest, candidates: readonly Candidate[])
     const costE8 = exactHold(request, candidates[at] as Candidate);
     if (costE8 > holdE8) holdE8 = costE8;
   }
-  return atMostCountable(holdE8);
+  return clampToCountable(holdE8);
 }
 
 /** Returns the most that a call can cost at one candidate, with the further models that may run. */
@@ -55,9 +55,9 @@ function plainHold(request: ModelRequest, candidate: Candidate): bigint {
   const output = outputTokens(request, model);
   const cacheWrites = cacheWritesAt(request, candidate);
   // The rough prices are the exact ones as plain numbers. Below 2^53 the sum is exact, too.
-  const costE14 = input * rough.dearestInput[cacheWrites] + output * rough.dearestOutput;
+  const costE14 = input * rough.maxInputRate[cacheWrites] + output * rough.maxOutputRate;
   if (costE14 <= Number.MAX_SAFE_INTEGER) return BigInt(e8RoundedUp(costE14));
-  return dearestCost(input, output, model.price.possible, cacheWrites);
+  return maxCost(input, output, model.price.possible, cacheWrites);
 }
 
 /** Returns the further models that a call may run at a candidate, each with the call as that model gets it. */
@@ -82,7 +82,7 @@ function holdForModel(request: ModelRequest, candidate: Candidate, model: ModelE
   const cards = pricesFor(model.price, asked) ?? model.price.possible;
   const input = inputTokens(request, candidate, model);
   const output = outputTokens(request, model);
-  return dearestCost(input, output, cards, cacheWrites, extraMeters(request, model)) + piecesCost(request, model);
+  return maxCost(input, output, cards, cacheWrites, extraMeters(request, model)) + piecesCost(request, model);
 }
 
 /** Returns the tokens that a call is expected to read and the most that it can write, for the limits per minute. */
@@ -97,7 +97,7 @@ export function tokensFor(request: ModelRequest, candidates: readonly Candidate[
  * Returns the most tokens that a truthful vendor can report for a call at a candidate. Input may be more than is held, up to the
  * context window, where the body points outside itself.
  */
-export function mostTokens(
+export function maxReportedTokens(
   request: ModelRequest,
   candidate: Candidate,
 ): { readonly input: number; readonly output: number } {
@@ -119,7 +119,7 @@ export function mostTokens(
 }
 
 /** Returns the most tokens that one choice can have at any of the candidates. */
-function mostOutputTokens({ maxOutputTokens }: ModelRequest, candidates: readonly Candidate[]): number {
+function maxOutputTokensOf({ maxOutputTokens }: ModelRequest, candidates: readonly Candidate[]): number {
   return Math.min(
     maxOutputTokens ?? Number.POSITIVE_INFINITY,
     Math.max(...candidates.map(({ model }) => model.maxOutput)),
@@ -130,8 +130,8 @@ function roughCost(request: ModelRequest, candidate: Candidate): number {
   const { model, rough } = candidate;
   const output = outputTokens(request, model);
   return (
-    inputTokens(request, candidate, model) * rough.dearestInput[cacheWritesAt(request, candidate)] +
-    output * rough.dearestOutput
+    inputTokens(request, candidate, model) * rough.maxInputRate[cacheWritesAt(request, candidate)] +
+    output * rough.maxOutputRate
   );
 }
 
@@ -165,7 +165,7 @@ function inputTokens(
 }
 
 /** True if the vendor reads something that neither the body nor the operator bounds. */
-function isWholeContext(reading: Reading, { bounds }: ModelEntry, { freeMembers, tier }: Upstream): boolean {
+function isWholeContext(reading: CostFactors, { bounds }: ModelEntry, { freeMembers, tier }: Upstream): boolean {
   if (reading.isUnbounded) return true;
   if (reading.imagesByUrl > 0 && bounds.imageByUrl === undefined) return true;
   if (reading.documents > 0 && bounds.documentByUrl === undefined) return true;
@@ -183,7 +183,7 @@ const USUALLY: Readonly<Record<NonNullable<Candidate['dialect']>, Normalizing>> 
 };
 
 /** Returns the most tokens of the body, with what it names within the operator's bounds. */
-function bodyTokens(reading: Reading, model: ModelEntry, normalizes: Normalizing): number {
+function bodyTokens(reading: CostFactors, model: ModelEntry, normalizes: Normalizing): number {
   const { bounds, imageTokens, tokenizerFactor, toolOverheadTokens } = model;
   const text = reading.textTokens + (normalizes === 'nfkc' ? reading.normalizing() : 0);
   let images = 0;
@@ -209,12 +209,12 @@ function outputTokens(
 }
 
 /** The output that a clamped call gets at least, in tokens of each choice. */
-const LEAST_OUTPUT = 1_024;
+const MIN_OUTPUT = 1_024;
 
 /** Returns the least hold that serves a call; undefined for one that takes no limit. */
-export function leastHold(request: ModelRequest, candidates: readonly Candidate[]): bigint | undefined {
+export function minHold(request: ModelRequest, candidates: readonly Candidate[]): bigint | undefined {
   if (request.operation !== undefined) return undefined;
-  const maxOutputTokens = Math.min(LEAST_OUTPUT, mostOutputTokens(request, candidates));
+  const maxOutputTokens = Math.min(MIN_OUTPUT, maxOutputTokensOf(request, candidates));
   return holdFor({ ...request, maxOutputTokens }, candidates);
 }
 
@@ -222,8 +222,8 @@ export function leastHold(request: ModelRequest, candidates: readonly Candidate[
 export function clampTo(heldE8: bigint, request: ModelRequest, candidates: readonly Candidate[]): ModelRequest {
   // A limit that the client did not name must be one that every candidate accepts.
   const asked =
-    request.maxOutputTokens === undefined ? leastMaxOutput(candidates) : mostOutputTokens(request, candidates);
-  let most = Math.min(LEAST_OUTPUT, asked);
+    request.maxOutputTokens === undefined ? minOfMaxOutputs(candidates) : maxOutputTokensOf(request, candidates);
+  let most = Math.min(MIN_OUTPUT, asked);
   let tooMany = asked + 1;
   while (tooMany - most > 1) {
     const middle = most + Math.floor((tooMany - most) / 2);
@@ -236,10 +236,10 @@ export function clampTo(heldE8: bigint, request: ModelRequest, candidates: reado
 /** Returns the call with a limit that every candidate accepts written into its body, if the client named none. */
 export function withLimit(request: ModelRequest, candidates: readonly Candidate[]): ModelRequest {
   if (request.maxOutputTokens !== undefined || request.operation !== undefined) return request;
-  return limitedTo(leastMaxOutput(candidates), request);
+  return limitedTo(minOfMaxOutputs(candidates), request);
 }
 
-function leastMaxOutput(candidates: readonly Candidate[]): number {
+function minOfMaxOutputs(candidates: readonly Candidate[]): number {
   return Math.min(...candidates.map(({ model }) => model.maxOutput));
 }
 

@@ -1,8 +1,8 @@
-import { ABSENT_CALLS, ABSENT_CALLS_AT_MOST } from '../../core/calls/open-calls';
-import { fail } from '../../core/errors';
+import { fail } from '../../core/base/errors';
+import { newId } from '../../core/base/ids';
+import { andThen } from '../../core/base/maybe-later';
+import { DETACHED_CALLS, MAX_DETACHED_CALLS } from '../../core/calls/open-calls';
 import { definePolicy } from '../../core/gateway/policy';
-import { newId } from '../../core/ids';
-import { andThen } from '../../core/later';
 import { intentOf, type PayingCall, reserve } from './reserve';
 import { openReservation } from './settle';
 import { answerKeeper, sendStored } from './stored-answer';
@@ -41,7 +41,7 @@ export default definePolicy({
     ({ onClientAbort, ...settings }, gateway) =>
     (call, message, response) => {
       if (gateway.isOutboxFull()) throw fail('LEDGER_UNAVAILABLE', { retryAfterSeconds: 5 });
-      refuseBesideAbsent(call);
+      refuseBesideDetached(call);
       const rid = newId();
       call.facts.routing.intent = intentOf(call, message);
       const keepAnswer = call.facts.routing.intent && answerKeeper(gateway, call, rid);
@@ -60,11 +60,11 @@ export default definePolicy({
  * Refuses an unstreamed call if too many calls of the account still run without their clients.
  * @throws CONCURRENCY_LIMIT
  */
-function refuseBesideAbsent({ request, key }: PayingCall): void {
-  if (request.stream || !ABSENT_CALLS.isFull(key.accountId)) return;
+function refuseBesideDetached({ request, key }: PayingCall): void {
+  if (request.stream || !DETACHED_CALLS.isFull(key.accountId)) return;
   throw fail('CONCURRENCY_LIMIT', {
     retryAfterSeconds: 1,
     message: 'Too many unstreamed calls of this account still run although their clients disconnected.',
-    details: { of: 'account', limit: ABSENT_CALLS_AT_MOST },
+    details: { of: 'account', limit: MAX_DETACHED_CALLS },
   });
 }

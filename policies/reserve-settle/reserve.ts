@@ -1,28 +1,22 @@
 import { createHash, hash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { rateLimited } from '../../core/accounts/identify';
+import { ERRORS, fail, type GatewayError } from '../../core/base/errors';
+import { andThen, type MaybeLater } from '../../core/base/maybe-later';
+import { formatUsd } from '../../core/base/money';
 import type { StoredAnswer } from '../../core/calls/answer-store';
 import type { CallFields, ModelRequest } from '../../core/calls/call';
 import { askedFor, pricedCandidates } from '../../core/calls/candidates';
 import { factsOfHold, recordAfterHold } from '../../core/calls/usage-record';
 import { type Candidate, isAllowed } from '../../core/catalog/catalog';
 import type { CustomerCandidates } from '../../core/catalog/customer-prices';
-import { ERRORS, fail, type GatewayError } from '../../core/errors';
 import type { Gateway } from '../../core/gateway/gateway';
 import type { CallWith } from '../../core/gateway/policy';
 import { ClientLeft } from '../../core/http/client-left';
 import { hostOf, isDirectHost } from '../../core/http/request-head';
-import { andThen, type MaybeLater } from '../../core/later';
-import {
-  INTENTS_AT_MOST,
-  type Intent,
-  type KeySettings,
-  type Payer,
-  type ReserveOutcome,
-} from '../../core/ledger/ledger';
+import { type Intent, type KeySettings, MAX_INTENTS, type Payer, type ReserveOutcome } from '../../core/ledger/ledger';
 import { measuredReserve } from '../../core/ledger/ledger-metrics';
-import { formatUsd } from '../../core/money';
-import { clampTo, holdFor, leastHold, tokensFor, withLimit } from './hold';
+import { clampTo, holdFor, minHold, tokensFor, withLimit } from './hold';
 
 /** The call of this policy. Later steps leave its answer and its meter, which its settlement reads. */
 export type PayingCall = CallWith<'key' | 'request' | 'candidates'> & Partial<Pick<CallFields, 'answer' | 'meter'>>;
@@ -62,10 +56,10 @@ export function reserve(
   });
 }
 
-function coveredBy(gateway: Gateway, { outcome, wanted, facts }: Asked): Covered | Repeated {
+function coveredBy(gateway: Gateway, { outcome, wanted, facts }: ReserveResult): Covered | Repeated {
   const stored = outcome.outcome === 'intent_charged' ? gateway.answers?.find(outcome.rid) : undefined;
   if (stored !== undefined) return { stored };
-  if (outcome.outcome !== 'reserved') throw refusalOf(outcome, wanted.leastE8 ?? wanted.wholeE8);
+  if (outcome.outcome !== 'reserved') throw refusalOf(outcome, wanted.minE8 ?? wanted.wholeE8);
   const { heldE8 } = outcome;
   const { request, candidates, priceOf } = wanted;
   const isWhole = heldE8 === wanted.wholeE8;
@@ -79,7 +73,11 @@ function coveredBy(gateway: Gateway, { outcome, wanted, facts }: Asked): Covered
 }
 
 /** Returns the end of the call that this one repeats, if that is open in this process. A repeated stream does not wait. */
-function openHere({ answers }: Gateway, { request }: PayingCall, { outcome }: Asked): Promise<void> | undefined {
+function openHere(
+  { answers }: Gateway,
+  { request }: PayingCall,
+  { outcome }: ReserveResult,
+): Promise<void> | undefined {
   return request.stream || !('rid' in outcome) ? undefined : answers?.whenEnded(outcome.rid);
 }
 
@@ -108,15 +106,15 @@ function atPricesOf({ catalog }: Gateway, call: PayingCall, { markup }: KeySetti
 }
 
 /** What a call asks of the ledger: the whole hold, and the least one if it may be clamped. */
-interface Wanted extends CustomerCandidates<Candidate> {
+interface HoldRequest extends CustomerCandidates<Candidate> {
   readonly request: ModelRequest;
   readonly wholeE8: bigint;
-  readonly leastE8: bigint | undefined;
+  readonly minE8: bigint | undefined;
 }
 
-interface Asked {
+interface ReserveResult {
   readonly outcome: ReserveOutcome;
-  readonly wanted: Wanted;
+  readonly wanted: HoldRequest;
   readonly facts: string;
 }
 
@@ -126,7 +124,7 @@ function askWithFreshSettings(
   call: PayingCall,
   rid: string,
   settings: ReserveSettings,
-): MaybeLater<Asked> {
+): MaybeLater<ReserveResult> {
   return andThen(ask(gateway, call, rid, settings, call.key.settings), (asked) => {
     if (asked.outcome.outcome !== 'stale_key') return asked;
     return ask(gateway, call, rid, settings, learn(gateway, call, asked.outcome.settings));
@@ -138,12 +136,12 @@ function wantedFor(
   call: PayingCall,
   { onInsufficient, withoutLimit }: ReserveSettings,
   settings: KeySettings,
-): Wanted {
+): HoldRequest {
   const request = withoutLimit === 'insert' ? withLimit(call.request, call.candidates) : call.request;
   const { candidates, priceOf } = atPricesOf(gateway, call, settings);
   const wholeE8 = holdFor(request, candidates);
-  const leastE8 = onInsufficient === 'clamp' ? leastHold(request, candidates) : undefined;
-  return { request, candidates, priceOf, wholeE8, leastE8 };
+  const minE8 = onInsufficient === 'clamp' ? minHold(request, candidates) : undefined;
+  return { request, candidates, priceOf, wholeE8, minE8 };
 }
 
 /** Returns the newer settings of a key if they allow the call, and keeps them in this process. */
@@ -160,7 +158,7 @@ function ask(
   rid: string,
   settings: ReserveSettings,
   keySettings: KeySettings,
-): MaybeLater<Asked> {
+): MaybeLater<ReserveResult> {
   const wanted = wantedFor(gateway, call, settings, keySettings);
   const { accountId, keyId } = call.key;
   const { intent } = call.facts.routing;
@@ -171,7 +169,7 @@ function ask(
     keyId,
     keyRev: keySettings.rev,
     amountE8: wanted.wholeE8,
-    leastE8: wanted.leastE8,
+    minE8: wanted.minE8,
     lifetimeMs: gateway.leases.leaseMs,
     facts,
     tokens: tokensFor(wanted.request, call.candidates),
@@ -210,7 +208,7 @@ function releaseUnanswered(
 
 const IDEMPOTENCY_HEADER = 'idempotency-key';
 
-const MOST_CHARACTERS = 160;
+const MAX_CHARACTERS = 160;
 
 /**
  * Returns the client's intent to make this call only once; undefined without an Idempotency-Key.
@@ -220,12 +218,12 @@ export function intentOf(call: PayingCall, message: IncomingMessage): Intent | u
   const value = message.headers[IDEMPOTENCY_HEADER];
   if (value === undefined) return undefined;
   const isOnce = message.headersDistinct[IDEMPOTENCY_HEADER]?.length === 1;
-  if (typeof value !== 'string' || !isOnce || value === '' || value.length > MOST_CHARACTERS) throw invalid();
+  if (typeof value !== 'string' || !isOnce || value === '' || value.length > MAX_CHARACTERS) throw invalid();
   return { key: hash('sha256', value, 'base64url'), body: hashOfCall(call, message) };
 }
 
 function invalid(): GatewayError {
-  const message = `Idempotency-Key: expected one header of 1 to ${MOST_CHARACTERS} characters`;
+  const message = `Idempotency-Key: expected one header of 1 to ${MAX_CHARACTERS} characters`;
   return fail('IDEMPOTENCY_KEY_INVALID', { param: IDEMPOTENCY_HEADER, message });
 }
 
@@ -274,7 +272,7 @@ function refusalOf(outcome: Refused, requiredE8: bigint): GatewayError {
     case 'too_many_intents':
       return fail('CONCURRENCY_LIMIT', {
         message: 'The account has too many running calls with an Idempotency-Key. Retry later.',
-        details: { of: 'idempotency keys', limit: INTENTS_AT_MOST },
+        details: { of: 'idempotency keys', limit: MAX_INTENTS },
         retryAfterSeconds: ASK_AGAIN_SECONDS,
       });
     case 'rate_limited':

@@ -1,11 +1,11 @@
+import type { MaybeLater } from '../../core/base/maybe-later';
 import type { Ending, Reservation, Settlement } from '../../core/calls/call';
-import type { KeptObject } from '../../core/calls/kept-objects';
 import { NewIds } from '../../core/calls/new-ids';
 import { type RecordedUsage, recordAfterHold } from '../../core/calls/usage-record';
+import type { VendorResource } from '../../core/calls/vendor-resources';
 import { upstreamPrice } from '../../core/catalog/customer-prices';
 import { outputTokens, totalInputTokens } from '../../core/catalog/usage';
 import type { Gateway } from '../../core/gateway/gateway';
-import type { MaybeLater } from '../../core/later';
 import {
   type Charged,
   chargeOfEnding,
@@ -126,7 +126,7 @@ function keepNewIds({ keptObjects }: Gateway, { key, newIds }: PayingCall, endin
 const UNKNOWN = { inputTokens: undefined, outputTokens: undefined };
 
 /** Returns the reported tokens; undefined if the gateway only estimated them, because an estimate bounds nothing. */
-function reportedTokens(ending: Ending): Pick<KeptObject, 'inputTokens' | 'outputTokens'> {
+function reportedTokens(ending: Ending): Pick<VendorResource, 'inputTokens' | 'outputTokens'> {
   if (ending.billing !== 'actual' || ending.isEstimate) return UNKNOWN;
   return { inputTokens: totalInputTokens(ending.usage), outputTokens: outputTokens(ending.usage) };
 }

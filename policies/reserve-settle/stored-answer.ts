@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http';
+import { formatUsd } from '../../core/base/money';
 import type { StoredAnswer } from '../../core/calls/answer-store';
 import type { Reservation } from '../../core/calls/call';
 import { usageRecord } from '../../core/calls/usage-record';
@@ -6,7 +7,6 @@ import { outputTokens, totalInputTokens } from '../../core/catalog/usage';
 import type { Gateway } from '../../core/gateway/gateway';
 import { AnswerRoom } from '../../core/http/buffered-bytes';
 import { sendWhole, setRequestId } from '../../core/http/http';
-import { formatUsd } from '../../core/money';
 import type { PayingCall } from './reserve';
 
 /** Headers of the upstream's answer that say how to read its body. */

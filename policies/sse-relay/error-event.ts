@@ -1,7 +1,7 @@
+import { type ErrorCode, errorEnvelope, fail, type GatewayError } from '../../core/base/errors';
+import { parseJson } from '../../core/base/parse-json';
 import type { Protocol } from '../../core/catalog/protocols';
 import type { SseEvent } from '../../core/catalog/upstream';
-import { type ErrorCode, errorEnvelope, fail, type GatewayError } from '../../core/errors';
-import { parseJson } from '../../core/parse-json';
 import type { AttemptOutcome } from '../../core/wire/dial-failure';
 import type { AnsweredCall } from './headers';
 

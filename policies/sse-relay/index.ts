@@ -1,10 +1,10 @@
+import { andThen, type MaybeLater } from '../../core/base/maybe-later';
+import { DURATION, parseDuration } from '../../core/base/settings';
 import type { Answer } from '../../core/calls/call';
 import { endingOfUnanswered } from '../../core/calls/unfinished';
 import type { Gateway } from '../../core/gateway/gateway';
 import { definePolicy } from '../../core/gateway/policy';
 import { ClientLeft } from '../../core/http/client-left';
-import { andThen, type MaybeLater } from '../../core/later';
-import { DURATION, parseDuration } from '../../core/settings';
 import { type AnsweredCall, noteAnswer } from './headers';
 import { KeepAlive } from './keep-alive';
 import { sendStream } from './stream-relay';

@@ -1,5 +1,5 @@
+import { DenseSet } from '../../core/base/dense-set';
 import type { Protocol } from '../../core/catalog/protocols';
-import { DenseSet } from '../../core/dense-set';
 
 const COMMENT = Buffer.from(': keep-alive\n\n');
 
@@ -23,7 +23,7 @@ export interface QuietStream {
 
 /** How often the timer fires in one period. A sign is late by a fifteenth of the period at most. */
 const LOOKS = 15;
-const LEAST_LOOK_MS = 20;
+const MIN_LOOK_MS = 20;
 
 /** Sends signs of life to the clients of silent streams, with one timer for all of them. */
 export class KeepAlive {
@@ -35,7 +35,7 @@ export class KeepAlive {
 
   watch(stream: QuietStream): void {
     this.#streams.add(stream);
-    this.#timer ??= setInterval(() => this.#look(), Math.max(LEAST_LOOK_MS, this.afterMs / LOOKS)).unref();
+    this.#timer ??= setInterval(() => this.#look(), Math.max(MIN_LOOK_MS, this.afterMs / LOOKS)).unref();
   }
 
   get hasTimer(): boolean {

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import type { Counted, StreamAnswer } from '../../core/calls/call';
-import { endingOfStream, readOnMs } from '../../core/calls/unfinished';
+import { drainMs, endingOfStream } from '../../core/calls/unfinished';
 import { AdapterFault } from '../../core/catalog/guarded-adapter';
 import { outputTokens } from '../../core/catalog/usage';
 import type { Gateway } from '../../core/gateway/gateway';
@@ -33,7 +33,7 @@ interface Break {
 }
 
 /** The most bytes in one write, so that the relay notices a client that does not read. */
-const GATHERED_AT_MOST_BYTES = 16 * 1_024;
+const MAX_GATHERED_BYTES = 16 * 1_024;
 /** The most bytes that are read for the usage behind a stop reason after the client left. */
 const USAGE_WITHIN_BYTES = 64 * 1_024;
 
@@ -167,7 +167,7 @@ class StreamRelay implements QuietStream {
         const settling = this.#give(events.read(chunk));
         if (settling !== undefined) return settling.then(() => this.#flush()).then(() => true);
         takenBytes += chunk.length;
-      } while (this.#break === undefined && chunks.isReady && takenBytes < GATHERED_AT_MOST_BYTES);
+      } while (this.#break === undefined && chunks.isReady && takenBytes < MAX_GATHERED_BYTES);
       return this.#break === undefined;
     } finally {
       this.#flush();
@@ -303,8 +303,8 @@ class StreamRelay implements QuietStream {
       this.answer.chunks.cancel();
       return;
     }
-    const atMostMs = readOnMs(this.call, this.answer.candidate.upstream);
-    this.#absence = setTimeout(() => this.#giveUp(), leftAtMs + atMostMs - performance.now());
+    const maxMs = drainMs(this.call, this.answer.candidate.upstream);
+    this.#absence = setTimeout(() => this.#giveUp(), leftAtMs + maxMs - performance.now());
     this.call.onCutOff(() => this.answer.chunks.cancel());
   }
 

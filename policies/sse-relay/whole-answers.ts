@@ -1,12 +1,12 @@
 import type { ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream/promises';
+import { fail } from '../../core/base/errors';
+import { andThen, type MaybeLater } from '../../core/base/maybe-later';
+import { formatUsd } from '../../core/base/money';
 import type { Answer } from '../../core/calls/call';
 import { outputTokens, totalInputTokens } from '../../core/catalog/usage';
-import { fail } from '../../core/errors';
 import { ClientLeft } from '../../core/http/client-left';
 import { sendWhole } from '../../core/http/http';
-import { andThen, type MaybeLater } from '../../core/later';
-import { formatUsd } from '../../core/money';
 import { bytesOf, type ChunkReader } from '../../core/wire/chunk-reader';
 import { type AnsweredCall, answerHeaders, noteAnswer } from './headers';
 

@@ -2,7 +2,7 @@ import { drawFor, textHash } from '../../core/catalog/affinity';
 import { type Candidate, isLast } from '../../core/catalog/catalog';
 import type { AnswerKind, ModelGauge } from '../../core/health/gauge';
 import type { UpstreamHealth } from '../../core/health/health';
-import type { Asked, Strategy } from './strategies';
+import type { RankingQuery, Strategy } from './strategies';
 
 /** The candidates of a model in a pipeline, each with its gauge. It is made once per configuration. */
 export interface CandidateSet {
@@ -29,7 +29,7 @@ export function openCandidateSet(
   };
 }
 
-export interface Choice {
+export interface RoutingChoice {
   /** Indices into the set, best first, without the candidates that may not be tried. */
   readonly order: readonly number[];
   /** The gauge of the first candidate if it is untried and this call tries it out. */
@@ -38,7 +38,7 @@ export interface Choice {
 
 export interface RankingInput {
   readonly strategy: Strategy;
-  readonly asked: Asked;
+  readonly asked: RankingQuery;
   readonly kind: AnswerKind;
   readonly nowMs: number;
   /** The hash of the session, which decides between equals; undefined: a random draw decides. */
@@ -61,7 +61,7 @@ const LEFT_OUT = Number.POSITIVE_INFINITY;
  * weight. If every candidate is ejected, all are tried anyway, by score and failure rate. A probe thus always has another
  * candidate to fall back on. A candidate that an operator has disabled is never tried.
  */
-export function choose(set: CandidateSet, input: RankingInput): Choice {
+export function choose(set: CandidateSet, input: RankingInput): RoutingChoice {
   const { gauges } = set;
   let anyIsIn = false;
   for (const gauge of gauges) {

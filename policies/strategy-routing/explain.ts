@@ -2,16 +2,21 @@ import type { IncomingMessage } from 'node:http';
 import type { CallFacts, RoutingExplanation } from '../../core/calls/call';
 import type { Candidate, Model } from '../../core/catalog/catalog';
 import type { ModelGauge } from '../../core/health/gauge';
-import { type CandidateSet, type Choice, type RankingInput, scoreOf } from './choose';
+import { type CandidateSet, type RankingInput, type RoutingChoice, scoreOf } from './choose';
 
-const LISTED_AT_MOST = 4;
+const MAX_LISTED = 4;
 
 /** Writes the ranking into the usage record. */
-export function noteChoice({ routing }: CallFacts, { order }: Choice, set: CandidateSet, input: RankingInput): void {
+export function noteChoice(
+  { routing }: CallFacts,
+  { order }: RoutingChoice,
+  set: CandidateSet,
+  input: RankingInput,
+): void {
   routing.of = order.length;
   // With one candidate there was no choice.
   if (order.length < 2) return;
-  routing.candidates = order.slice(0, LISTED_AT_MOST).map((index) => ({
+  routing.candidates = order.slice(0, MAX_LISTED).map((index) => ({
     upstream: (set.candidates[index] as Candidate).upstream.name,
     score: rounded(scoreOf(set, index, input)),
   }));
@@ -22,10 +27,10 @@ export function asksForReasons({ headers }: IncomingMessage): boolean {
   return headers['x-tollgate-debug'] === 'routing';
 }
 
-export function explain(
+export function explainRouting(
   strategy: string,
   model: Model,
-  { order }: Choice,
+  { order }: RoutingChoice,
   set: CandidateSet,
   input: RankingInput,
 ): RoutingExplanation {

@@ -1,6 +1,6 @@
 import type { Candidate } from '../../core/catalog/catalog';
 import { type CandidateFacts, halved, type ModelGauge } from '../../core/health/gauge';
-import { type CandidateSet, type Choice, type RankingInput, scoreOf } from './choose';
+import { type CandidateSet, type RankingInput, type RoutingChoice, scoreOf } from './choose';
 
 /** One call in this many may try a candidate that is not the best, to find out whether it has become the best. */
 const EXPLORES_ONE_IN = 20;
@@ -21,7 +21,7 @@ export class Exploration {
   /** When a search last found no candidate, by kind of answer. */
   readonly #lookedMs = { stream: new WeakMap<CandidateSet, number>(), whole: new WeakMap<CandidateSet, number>() };
 
-  explore(choice: Choice, set: CandidateSet, input: RankingInput): Choice {
+  explore(choice: RoutingChoice, set: CandidateSet, input: RankingInput): RoutingChoice {
     this.#credit = Math.min(1, this.#credit + 1 / EXPLORES_ONE_IN);
     const { order, asks } = choice;
     if (this.#credit < 1 || asks !== undefined || order.length < 2) return choice;

@@ -1,19 +1,19 @@
 import type { IncomingMessage } from 'node:http';
 import { mayDebug } from '../../core/accounts/keys';
+import type { MaybeLater } from '../../core/base/maybe-later';
 import type { CallFields, ModelRequest } from '../../core/calls/call';
 import { assertAllowed, keptCandidate, pricedCandidates, refusedVersion } from '../../core/calls/candidates';
 import { sessionHash } from '../../core/catalog/affinity';
 import type { Candidate, Model } from '../../core/catalog/catalog';
 import type { Gateway } from '../../core/gateway/gateway';
 import { type CallWith, definePolicy } from '../../core/gateway/policy';
-import { kindOf } from '../../core/health/gauge';
+import { answerKindOf } from '../../core/health/gauge';
 import type { UpstreamHealth } from '../../core/health/health';
-import type { MaybeLater } from '../../core/later';
 import type { RankingInput } from './choose';
-import { asksForReasons, explain, noteChoice } from './explain';
+import { asksForReasons, explainRouting, noteChoice } from './explain';
 import { Exploration } from './explore';
 import { findModel, noCandidate } from './refusals';
-import { mayAsk, mirrorOf, openRoutes, type Route, rankRoute, type TakenRoute } from './routes';
+import { type ModelRoute, mayAsk, mirrorOf, openRoutes, rankRoute, type TakenRoute } from './routes';
 import { byCost, byQuality, bySessionCost, bySessionQuality, bySpeed, type Strategy } from './strategies';
 
 /** The strategies, each with its form for calls of a session that should stay at one upstream. */
@@ -68,7 +68,7 @@ export default definePolicy({
       const { request, key, facts } = call;
       const session = affinity && request.session !== undefined ? sessionHash(key, request.session) : undefined;
       const strategy = session === undefined ? alone : inSession;
-      const inputOf = ({ model }: Route) => rankingInput(request, model, strategy, session, health);
+      const inputOf = ({ model }: ModelRoute) => rankingInput(request, model, strategy, session, health);
       const { route, input, ordered } = rankRoute(taken, inputOf);
       const { model, set } = route;
       facts.model = model.name;
@@ -80,7 +80,7 @@ export default definePolicy({
       const chosen = choice.order.map((index) => set.candidates[index] as Candidate);
       const routed = { candidates: pricedCandidates(chosen, request) };
       if (!asksForReasons(incoming)) return routed;
-      const explained = explain(name, model, choice, set, input);
+      const explained = explainRouting(name, model, choice, set, input);
       return mayDebug(gateway.database, key.keyId).then((may) => {
         if (may) facts.routing.explained = explained;
         return routed;
@@ -121,7 +121,7 @@ function rankingInput(
   return {
     strategy,
     asked: { request, outputTokens, inputShare, sessionReadShare },
-    kind: kindOf(request),
+    kind: answerKindOf(request),
     nowMs: health.now(),
     session,
   };

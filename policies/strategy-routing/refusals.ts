@@ -1,10 +1,10 @@
+import { fail } from '../../core/base/errors';
 import type { ModelRequest } from '../../core/calls/call';
 import { refusedVersion } from '../../core/calls/candidates';
 import { type Catalog, type Model, protocolsOf, translationTarget } from '../../core/catalog/catalog';
 import { shortenName } from '../../core/catalog/model-names';
 import { servedAt } from '../../core/catalog/protocols';
 import { takesVersion, versionOf } from '../../core/catalog/upstream';
-import { fail } from '../../core/errors';
 import type { UpstreamHealth } from '../../core/health/health';
 
 /** Returns the model that a call names. @throws MODEL_AMBIGUOUS, MODEL_NOT_PRICED */

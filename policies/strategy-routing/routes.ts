@@ -7,16 +7,16 @@ import { takesVersion, versionOf } from '../../core/catalog/upstream';
 import type { Gateway } from '../../core/gateway/gateway';
 import type { JoiningCall, LiveRollouts, RolloutPart } from '../../core/rollouts/live-rollouts';
 import type { Rollout } from '../../core/rollouts/rollout';
-import { type CandidateSet, type Choice, choose, openCandidateSet, type RankingInput } from './choose';
+import { type CandidateSet, choose, openCandidateSet, type RankingInput, type RoutingChoice } from './choose';
 
 /** A model and the candidates that its calls may take. */
-export interface Route {
+export interface ModelRoute {
   readonly model: Model;
   readonly set: CandidateSet;
 }
 
 /** The route of one call. `variants` has both routes if a rollout concerns the call. */
-export interface TakenRoute extends Route {
+export interface TakenRoute extends ModelRoute {
   readonly variants?: CallVariants;
 }
 
@@ -24,15 +24,15 @@ interface CallVariants {
   readonly rollout: Rollout;
   readonly part: RolloutPart;
   /** The route without the change, and the route with it. */
-  readonly control: Route;
-  readonly treatment: Route;
+  readonly control: ModelRoute;
+  readonly treatment: ModelRoute;
 }
 
-export type AskingCall = JoiningCall & { readonly key: CallKey; readonly request: ModelRequest };
+type RoutedCall = JoiningCall & { readonly key: CallKey; readonly request: ModelRequest };
 
 const OTHER_VERSION = '';
 
-type RouteOf = (request: Pick<ModelRequest, 'protocol' | 'headers' | 'operation'>) => Route;
+type RouteOf = (request: Pick<ModelRequest, 'protocol' | 'headers' | 'operation'>) => ModelRoute;
 
 /** The two variants of a rollout for calls of one model. */
 interface RolloutVariants {
@@ -57,7 +57,7 @@ export function mayAsk(upstreams: readonly string[]): (candidate: Candidate) => 
 export function openRoutes(
   gateway: Gateway,
   upstreams: readonly string[],
-): (call: AskingCall, asked: Model) => TakenRoute {
+): (call: RoutedCall, asked: Model) => TakenRoute {
   const { catalog, rollouts, health } = gateway;
   const isNamed = mayAsk(upstreams);
   const declared = new Set(catalog.upstreams.flatMap(({ versions }) => [...(versions ?? [])]));
@@ -66,7 +66,7 @@ export function openRoutes(
     protocol: Protocol,
     version: string | undefined,
     translates: boolean,
-  ): Route => {
+  ): ModelRoute => {
     const translating = translates ? catalog.translating(model, protocol) : [];
     const all = [...catalog.candidates(model, protocol), ...translating];
     const candidates = all
@@ -78,7 +78,7 @@ export function openRoutes(
     return { model, set: openCandidateSet(candidates, health, first) };
   };
   const routesOf = (variant: Variant): RouteOf => {
-    const known = new Map<string, Route>();
+    const known = new Map<string, ModelRoute>();
     return (request) => {
       const { protocol } = request;
       const version = declared.size === 0 ? undefined : versionOf(request);
@@ -94,7 +94,7 @@ export function openRoutes(
   };
   const variantsOf = allVariants(gateway, routesOf);
   const plain = new Map<Model, RouteOf>();
-  const plainRoute = (model: Model, request: ModelRequest): Route => {
+  const plainRoute = (model: Model, request: ModelRequest): ModelRoute => {
     const known = plain.get(model) ?? routesOf({ model });
     plain.set(model, known);
     return known(request);
@@ -116,13 +116,13 @@ export function openRoutes(
 }
 
 interface RankedRoute {
-  readonly route: Route;
+  readonly route: ModelRoute;
   readonly input: RankingInput;
-  readonly ordered: Choice;
+  readonly ordered: RoutingChoice;
 }
 
 /** Ranks the candidates. If the upstream of a treatment call may not be tried now, other candidates serve the call and it counts as failed. */
-export function rankRoute(taken: TakenRoute, inputOf: (route: Route) => RankingInput): RankedRoute {
+export function rankRoute(taken: TakenRoute, inputOf: (route: ModelRoute) => RankingInput): RankedRoute {
   const input = inputOf(taken);
   const ordered = choose(taken.set, input);
   const { variants } = taken;
@@ -133,7 +133,7 @@ export function rankRoute(taken: TakenRoute, inputOf: (route: Route) => RankingI
   return { route: variants.control, input: controlInput, ordered: choose(variants.control.set, controlInput) };
 }
 
-function isAsked({ candidates, first }: CandidateSet, { order: [foremost] }: Choice): boolean {
+function isAsked({ candidates, first }: CandidateSet, { order: [foremost] }: RoutingChoice): boolean {
   if (foremost === undefined) return false;
   return first === undefined || first.has((candidates[foremost] as Candidate).upstream.name);
 }
@@ -142,7 +142,7 @@ function isAsked({ candidates, first }: CandidateSet, { order: [foremost] }: Cho
 export function mirrorOf(
   { rollout, part, treatment: { model, set } }: CallVariants,
   rollouts: LiveRollouts,
-  inputOf: (route: Route) => RankingInput,
+  inputOf: (route: ModelRoute) => RankingInput,
 ): Mirror | undefined {
   if (!rollouts.isMirrored(rollout, part)) return undefined;
   const choice = choose(set, inputOf({ model, set }));

@@ -3,7 +3,7 @@ import { type Candidate, type ModelEntry, TIERS } from '../../core/catalog/catal
 import type { CandidateFacts } from '../../core/health/gauge';
 
 /** The facts about a call that strategies use. */
-export interface Asked {
+export interface RankingQuery {
   readonly request: Pick<ModelRequest, 'inputTokensEstimate' | 'maxOutputTokens' | 'choices'>;
   /** The output tokens of one recent answer of this model; undefined while unknown. */
   readonly outputTokens: number | undefined;
@@ -16,7 +16,7 @@ export interface Asked {
 /** The meaning of "best". Its functions are pure. */
 export interface Strategy {
   /** Returns the score of a candidate; the lowest is tried first. */
-  score(candidate: Candidate, facts: CandidateFacts, asked: Asked): number;
+  score(candidate: Candidate, facts: CandidateFacts, asked: RankingQuery): number;
   /** Returns how far the score may be off by chance. Candidates whose scores differ by no more are equals and share the load by weight. */
   noise(facts: CandidateFacts): number;
 }
@@ -43,7 +43,7 @@ export const byQuality: Strategy = {
 };
 
 /** The least share of a time that is left after chance is subtracted. One answer can be most of what is known. */
-const LEAST_LEFT = 0.01;
+const MIN_LEFT = 0.01;
 
 /**
  * Ranks calls of a session, whose prompt cache is worth more than a faster upstream. Candidates of one tier are equals, and only
@@ -62,7 +62,7 @@ const FAILS_OFTEN = 2;
 
 /** Returns how many steps a time is above the same time without this share. After one slow answer the share is nearly the whole. */
 function stepsDown(share: number): number {
-  return -Math.log(Math.max(LEAST_LEFT, 1 - share)) / STEP;
+  return -Math.log(Math.max(MIN_LEFT, 1 - share)) / STEP;
 }
 
 /**
@@ -86,7 +86,7 @@ function latencySteps({ latencyMs, isUntried, isBeingTried }: CandidateFacts): n
 }
 
 /** The lowest success rate assumed, because a candidate that hardly ever answers is not infinitely slow. */
-const LEAST_SUCCESS = 0.02;
+const MIN_SUCCESS = 0.02;
 
 /**
  * Ranks by the shortest expected time to the first token, including the time of failed attempts. An untried candidate comes first,
@@ -99,7 +99,7 @@ export const bySpeed: Strategy = {
 
 function expectedMs({ latencyMs, failureRate, isUntried }: CandidateFacts): number {
   if (isUntried) return 0;
-  return latencyMs === undefined ? LAST : latencyMs / Math.max(LEAST_SUCCESS, 1 - failureRate);
+  return latencyMs === undefined ? LAST : latencyMs / Math.max(MIN_SUCCESS, 1 - failureRate);
 }
 
 /**
@@ -128,7 +128,7 @@ export const bySessionCost: Strategy = {
  */
 const BELIEVED = 4;
 
-function expectedE8({ model, rough }: Candidate, asked: Asked, cacheReadShare: number): number {
+function expectedE8({ model, rough }: Candidate, asked: RankingQuery, cacheReadShare: number): number {
   const inputTokens = asked.request.inputTokensEstimate * asked.inputShare;
   const price = rough.above !== undefined && inputTokens > rough.above.tokens ? rough.above : rough;
   const inputRate = price.input + (price.cacheRead - price.input) * cacheReadShare;
@@ -136,7 +136,7 @@ function expectedE8({ model, rough }: Candidate, asked: Asked, cacheReadShare: n
 }
 
 /** Returns the expected output: what recent answers had, and at most what the call or the model allows. */
-function expectedOutputTokens(model: ModelEntry, { request, outputTokens }: Asked): number {
+function expectedOutputTokens(model: ModelEntry, { request, outputTokens }: RankingQuery): number {
   const limit = Math.min(request.maxOutputTokens ?? model.estimatedMaxTokens, model.maxOutput);
   return Math.min(limit, outputTokens ?? limit) * request.choices;
 }

@@ -1,4 +1,4 @@
-import type { Counted, Meter, ModelRequest } from '../../core/calls/call';
+import type { Counted, ModelRequest, UsageCounter } from '../../core/calls/call';
 import { estimatedInput } from '../../core/calls/candidates';
 import type { Candidate } from '../../core/catalog/catalog';
 import type { EventNote } from '../../core/catalog/upstream';
@@ -25,7 +25,7 @@ const OUTPUTS: ReadonlySet<string> = new Set(OUTPUT_METERS);
  * what was relayed, whatever was reported, unless all that is wrong is an input of 0 beside an output. Input stays as reported if
  * it is known; otherwise it is the estimate that the hold used.
  */
-export class TokenMeter implements Meter {
+export class TokenUsageCounter implements UsageCounter {
   #candidate: Candidate | undefined;
   #usage: Usage = UNKNOWN_USAGE;
   #contentBytes = 0;
@@ -133,5 +133,5 @@ export default definePolicy({
   schema: { type: 'object', properties: {} },
   needs: ['request', 'candidates'],
   provides: ['meter'],
-  prepare: () => (call) => ({ meter: new TokenMeter(call.request) }),
+  prepare: () => (call) => ({ meter: new TokenUsageCounter(call.request) }),
 });

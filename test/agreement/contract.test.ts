@@ -1,9 +1,9 @@
 import { expect } from 'chai';
-import { ERRORS } from '../../core/errors';
-import { ACTIVE_AT_MOST } from '../../plugins/sandbox/asking/admission';
-import { EVENT, OPERATION, PERIOD, SANDBOX, SEGMENT } from '../../plugins/sandbox/books/shapes';
-import { LIMITS } from '../../plugins/sandbox/life/settings';
-import { LIFECYCLE_PHASES, OBSERVED_STATES, OPERATION_STATUSES } from '../../plugins/sandbox/life/states';
+import { ERRORS } from '../../core/base/errors';
+import { MAX_ACTIVE_SANDBOXES } from '../../plugins/sandbox/admission/admission';
+import { SANDBOX_LIMITS } from '../../plugins/sandbox/lifecycle/settings';
+import { LIFECYCLE_PHASES, OBSERVED_STATES, OPERATION_STATUSES } from '../../plugins/sandbox/lifecycle/states';
+import { EVENT, OPERATION, PERIOD, SANDBOX, SEGMENT } from '../../plugins/sandbox/store/shapes';
 import { RECORD_COLUMNS } from '../../plugins/usage/record';
 import keyAuth from '../../policies/key-auth';
 import { textOf } from '../support/sources';
@@ -64,11 +64,11 @@ describe('docs/contract.md', () => {
     ).properties;
     const inDigits = (limit: number | undefined) => limit?.toLocaleString('en-GB');
     expect(limits).to.contain(`${inDigits(perKey?.default)} of a key, ${inDigits(perAccount?.default)} of an account`);
-    const { commandsPerSandbox, commandsPerAccount, followersPerSandbox } = LIMITS;
+    const { commandsPerSandbox, commandsPerAccount, followersPerSandbox } = SANDBOX_LIMITS;
     expect(limits).to.contain(
       `${commandsPerSandbox.default} of a sandbox, ${commandsPerAccount.default} of an account`,
     );
     expect(limits).to.contain(`${followersPerSandbox.default} at one process`);
-    expect(limits).to.match(new RegExp(`active sandboxes +\\| ${ACTIVE_AT_MOST} of an account`));
+    expect(limits).to.match(new RegExp(`active sandboxes +\\| ${MAX_ACTIVE_SANDBOXES} of an account`));
   });
 });

@@ -49,7 +49,7 @@ function missing(path: string, { file, heading }: ReturnType<typeof linksIn>[num
   return `${path}: ${target} has no heading #${heading}`;
 }
 
-/** Files that a document names in code style, such as `core/errors.ts`. */
+/** Files that a document names in code style, such as `core/base/errors.ts`. */
 const NAMED_FILE =
   /`((?:core|policies|plugins|cli|exports|conformance|demo|bench|test|docs|schemas)\/[\w./-]+\.(?:[cm]?tsx?|lua|json|md|ya?ml))`/g;
 

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { ERRORS } from '../../core/errors';
+import { ERRORS } from '../../core/base/errors';
 import { errorCatalogue, errorCodes, errorResponses } from '../../plugins/openapi/errors';
 import { textOf } from '../support/sources';
 

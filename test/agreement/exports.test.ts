@@ -1,6 +1,6 @@
 import { posix } from 'node:path';
 import { expect } from 'chai';
-import { mapValues } from '../../core/map-values';
+import { mapValues } from '../../core/base/collections';
 import { filesUnder, textOf } from '../support/sources';
 
 /** Suites that the package exports under a different name. */

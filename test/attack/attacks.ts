@@ -22,7 +22,7 @@ export interface Attack<On = Scene> {
 /** What an attack on the public listener needs of a gateway. */
 export type Front = Pick<Scene, 'connect' | 'rich' | 'penniless' | 'sandboxId'>;
 
-const LARGEST_BYTES = 20 * 1_048_576;
+const MAX_BYTES = 20 * 1_048_576;
 const MADE_UP_PATHS = 10_000;
 const MADE_UP_CONNECTIONS = 10;
 
@@ -34,7 +34,7 @@ export const FRONT_ATTACKS: readonly Attack<Front>[] = [
   {
     name: 'announced bodies',
     run: async (scene) => {
-      const announced = (key: string) => postHead('/v1/messages', key, LARGEST_BYTES);
+      const announced = (key: string) => postHead('/v1/messages', key, MAX_BYTES);
       await Promise.all([scene.penniless, scene.rich].map((key) => holdOpen(scene, 13, `${announced(key)}{`, 5_000)));
     },
   },
@@ -42,7 +42,7 @@ export const FRONT_ATTACKS: readonly Attack<Front>[] = [
     name: 'whole bodies of 20 MB',
     run: async (scene) => {
       const paths = ['/v1/messages', `/v1/sandboxes/${scene.sandboxId}/commands`];
-      await Promise.all(paths.map((path) => post(scene, path, scene.rich, Buffer.alloc(LARGEST_BYTES, ' '))));
+      await Promise.all(paths.map((path) => post(scene, path, scene.rich, Buffer.alloc(MAX_BYTES, ' '))));
     },
   },
   { name: 'JSON that is slow to read', run: (scene, random) => postBomb(scene, random.pick(BOMBS)) },

@@ -6,7 +6,7 @@ import { answerOf } from '../support/scripts/answer';
 
 const STREAM_HEAD = 'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n';
 const COMMENT = chunkOf(`: ${'x'.repeat(16_000)}\n\n`);
-const LONGEST_FLOOD_BYTES = 8 * 1_048_576;
+const MAX_FLOOD_BYTES = 8 * 1_048_576;
 const FLOOD_TEXTS = Array.from({ length: 400 }, () => 'words '.repeat(2_000));
 
 type Behaviour = (socket: Socket, random: Random, isChat: boolean) => void;
@@ -63,7 +63,7 @@ export async function startWildUpstream(random: Random): Promise<{ readonly url:
 
 /** Writes as fast as the other side reads, until it closes or a limit is reached. */
 function writeForEver(socket: Socket, bytes: string): void {
-  let left = LONGEST_FLOOD_BYTES;
+  let left = MAX_FLOOD_BYTES;
   const go = () => {
     while (left > 0 && !socket.destroyed) {
       left -= bytes.length;

@@ -31,7 +31,7 @@ interface Options {
 /** The pause between two faults, long enough for a number of calls, except before faults that follow closely. */
 const QUIET_MS = 1_500;
 const QUIET_CALLS = 1_000;
-const MOST_QUIET_MS = 20_000;
+const MAX_QUIET_MS = 20_000;
 /** One fault in this many follows closely on the previous one. */
 const CLOSELY = 4;
 /** The number of faults until a pause, in which the ledger must verify without problems while calls continue. */
@@ -39,7 +39,7 @@ const FAULTS_UNTIL_VERIFIED = 8;
 const COLD_CUSTOMERS = 12;
 const HOT_CUSTOMERS = 4;
 /** The lowest share of answered calls that allowances must have admitted. */
-const LEAST_FROM_ALLOWANCES = 0.5;
+const MIN_FROM_ALLOWANCES = 0.5;
 
 function positive(text: string): number {
   const value = Number(text);
@@ -152,7 +152,7 @@ async function harm(world: World, { minutes, without }: Options, served: () => n
     await FAULTS[name]?.(world);
     counts.set(name, (counts.get(name) ?? 0) + 1);
     const enough = served() + QUIET_CALLS;
-    const latest = Date.now() + (world.random.below(CLOSELY) === 0 ? 0 : MOST_QUIET_MS);
+    const latest = Date.now() + (world.random.below(CLOSELY) === 0 ? 0 : MAX_QUIET_MS);
     do await pause(QUIET_MS + world.random.below(QUIET_MS));
     while (served() < enough && Date.now() < latest);
     faults += 1;
@@ -218,7 +218,7 @@ function report(
   const width = Math.max(...lines.map(([name]) => name.length));
   for (const [name, value] of lines) process.stdout.write(`${name.padEnd(width)}  ${value}\n`);
   const wrong = [...lost, ...differences, ...violations.map((each) => JSON.stringify(each))];
-  if (allowances && share < LEAST_FROM_ALLOWANCES) wrong.push('most calls asked Redis, so this has shown little');
+  if (allowances && share < MIN_FROM_ALLOWANCES) wrong.push('most calls asked Redis, so this has shown little');
   for (const line of wrong.slice(0, 50)) process.stdout.write(`WRONG ${line}\n`);
   return wrong.length + twice + gaps + exceeded === 0;
 }

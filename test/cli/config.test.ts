@@ -69,7 +69,7 @@ describe('tollgate config', () => {
 
     it('prints each plugin that cannot be loaded with its line, and the YAML errors of the other file', async () => {
       const system = SYSTEM.replace('/plugins/usage/manifest', '/plugins/usage/manifesto')
-        .replace('/plugins/models/manifest', '/core/ids')
+        .replace('/plugins/models/manifest', '/core/base/ids')
         .replace(/\S+\/retention\/manifest/, 'acme-driver');
       const { status, out } = await tollgate('config', 'validate', folder('http: [', system));
       expect(status).to.equal(1);

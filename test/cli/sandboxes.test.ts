@@ -1,7 +1,7 @@
 import { strict as assert } from 'node:assert';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { newId } from '../../core/ids';
+import { newId } from '../../core/base/ids';
 import { instanceName, instanceTags } from '../../plugins/sandbox/suppliers/tags';
 import { operate } from '../support/command-line';
 import { startGateway, type TestGateway } from '../support/gateway';

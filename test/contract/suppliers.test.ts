@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
 import { type SupplierSubject, supplierConformance } from '../../conformance/supplier';
-import { compileCheck } from '../../core/settings';
+import { compileCheck } from '../../core/base/settings';
 import { docker } from '../../plugins/sandbox/suppliers/docker/driver';
 import { processes } from '../../plugins/sandbox/suppliers/process';
 import type {

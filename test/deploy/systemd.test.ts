@@ -10,7 +10,7 @@ import { textOf } from '../support/sources';
 const run = promisify(execFile);
 const UNIT = 'deploy/systemd/tollgate.service';
 /** The highest exposure in tenths. systemd calls values up to 2.0 safe. */
-const MOST_EXPOSED = '15';
+const MAX_EXPOSED = '15';
 
 describe(UNIT, () => {
   const analyze = (...args: readonly string[]) => run(findProgram('systemd-analyze'), args);
@@ -20,7 +20,7 @@ describe(UNIT, () => {
     // Uses the Node of this machine instead of the host's.
     await writeFile(unit, textOf(UNIT).replace('/usr/bin/node', process.execPath));
     assert.equal((await analyze('verify', unit)).stderr, '');
-    await analyze('security', '--offline=true', `--threshold=${MOST_EXPOSED}`, unit);
+    await analyze('security', '--offline=true', `--threshold=${MAX_EXPOSED}`, unit);
   });
 
   it('lets calls finish before it is killed, and does not restart with a wrong configuration', () => {

@@ -39,7 +39,7 @@ const BATCH = 20;
 /**
  * The longest accepted block of the event loop. A longer one is repeated with the same seeds, and is a finding if it blocks each time.
  */
-const LONGEST_LAG_MS = 90;
+const MAX_LAG_MS = 90;
 const LAG_LOOKS = 3;
 /** How many more descriptors the process may have at the end than after its first minute. */
 const MORE_DESCRIPTORS = 50;
@@ -122,7 +122,7 @@ async function fuzz(rig: Rig, targets: readonly Target[], options: Options, find
 /** Runs one target's cases from this seed on, and checks the process afterwards. */
 async function runBatch(rig: Rig, target: Target, seed: number): Promise<{ finding?: string; lagMs: number }> {
   let lagMs = Number.POSITIVE_INFINITY;
-  for (let look = 0; look < LAG_LOOKS && lagMs > LONGEST_LAG_MS; look += 1) {
+  for (let look = 0; look < LAG_LOOKS && lagMs > MAX_LAG_MS; look += 1) {
     const before = await vitalsOf(rig.gateway);
     for (let each = seed; each < seed + BATCH; each += 1) {
       try {
@@ -137,7 +137,7 @@ async function runBatch(rig: Rig, target: Target, seed: number): Promise<{ findi
   }
   const fault = await findInLedger(rig);
   if (fault !== undefined) return { finding: fault, lagMs };
-  return lagMs > LONGEST_LAG_MS ? { finding: `the event loop stood still for ${lagMs} ms`, lagMs } : { lagMs };
+  return lagMs > MAX_LAG_MS ? { finding: `the event loop stood still for ${lagMs} ms`, lagMs } : { lagMs };
 }
 
 async function findInLedger({ gateway }: Rig): Promise<string | undefined> {

@@ -44,7 +44,7 @@ const TOKENS: readonly Buffer[] = [
   '\u{10ffff}',
 ].map((text) => Buffer.from(text));
 
-const LONGEST_REPEAT = 4_096;
+const MAX_REPEAT_LENGTH = 4_096;
 
 /** Returns a sample with up to eight changes: bytes flipped, removed, doubled or repeated, or an inserted token. */
 export function mutateBytes(random: Random, sample: Buffer): Buffer {
@@ -66,7 +66,7 @@ function changeOnce(random: Random, bytes: Buffer): Buffer {
     case 2:
       return put(slice, slice);
     case 3:
-      return put(Buffer.alloc(1 + random.below(LONGEST_REPEAT), random.below(256)));
+      return put(Buffer.alloc(1 + random.below(MAX_REPEAT_LENGTH), random.below(256)));
     default:
       return put(random.pick(TOKENS), slice);
   }

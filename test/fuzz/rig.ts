@@ -33,8 +33,8 @@ export interface RigPort {
 export interface Vitals {
   readonly rssMiB: number;
   readonly descriptors: number;
-  /** How many timers were late by at most `atMostMs`, in ascending order of `atMostMs`. */
-  readonly lags: readonly { readonly atMostMs: number; readonly timers: number }[];
+  /** How many timers were late by at most `maxMs`, in ascending order of `maxMs`. */
+  readonly lags: readonly { readonly maxMs: number; readonly timers: number }[];
   /** How long the main thread has waited for a core since its start, because a busy machine must not look like a blocked event loop. */
   readonly waitedMs: number;
 }
@@ -132,7 +132,7 @@ export async function vitalsOf({ pid, adminUrl, adminToken }: TestGateway): Prom
     rssMiB: Math.round(Number(/^VmRSS:\s+(\d+)/m.exec(status)?.[1] ?? 0) / 1_024),
     descriptors: readdirSync(`/proc/${pid}/fd`).length,
     lags: [...lags].map(([, seconds, timers]) => ({
-      atMostMs: seconds === '+Inf' ? Number.POSITIVE_INFINITY : Number(seconds) * 1_000,
+      maxMs: seconds === '+Inf' ? Number.POSITIVE_INFINITY : Number(seconds) * 1_000,
       timers: Number(timers),
     })),
     waitedMs: Number(readFileSync(`/proc/${pid}/schedstat`, 'utf8').split(' ')[1]) / 1e6,
@@ -141,13 +141,13 @@ export async function vitalsOf({ pid, adminUrl, adminToken }: TestGateway): Prom
 
 /** Returns the lower bound of the longest block between two measurements, without waits for a core. */
 export function ownLag(before: Vitals, after: Vitals): number {
-  const sinceBefore = after.lags.map(({ atMostMs, timers }, at) => ({
-    atMostMs,
+  const sinceBefore = after.lags.map(({ maxMs, timers }, at) => ({
+    maxMs,
     timers: timers - (before.lags[at]?.timers ?? 0),
   }));
   // The counts are cumulative: where one is below the total, at least one timer was later.
   const all = sinceBefore.at(-1)?.timers ?? 0;
-  const lagMs = sinceBefore.findLast(({ timers }) => timers < all)?.atMostMs ?? 0;
+  const lagMs = sinceBefore.findLast(({ timers }) => timers < all)?.maxMs ?? 0;
   return Math.max(0, Math.round(lagMs - (after.waitedMs - before.waitedMs)));
 }
 

@@ -20,9 +20,9 @@ function runs(...results: readonly Round[]) {
 describe('the second look at a failed file', () => {
   it('calls a file flaky that passes alone twice', async () => {
     const { files, runAlone } = runs(PASSES, PASSES);
-    const { flaky, failed } = await lookAgain([failure('test/core/loop.test.ts')], runAlone);
+    const { flaky, failed } = await lookAgain([failure('test/core/base/loop.test.ts')], runAlone);
     expect({ flaky: flaky.length, failed: failed.length }).to.deep.equal({ flaky: 1, failed: 0 });
-    expect(files).to.deep.equal(['test/core/loop.test.ts', 'test/core/loop.test.ts']);
+    expect(files).to.deep.equal(['test/core/base/loop.test.ts', 'test/core/base/loop.test.ts']);
   });
 
   for (const [when, results] of [
@@ -32,7 +32,7 @@ describe('the second look at a failed file', () => {
   ] as const)
     it(`lets the failure stand if the file ${when}`, async () => {
       const { runAlone } = runs(...results);
-      const { flaky, failed } = await lookAgain([failure('test/core/loop.test.ts')], runAlone);
+      const { flaky, failed } = await lookAgain([failure('test/core/base/loop.test.ts')], runAlone);
       expect({ flaky: flaky.length, failed: failed.length }).to.deep.equal({ flaky: 0, failed: 1 });
     });
 

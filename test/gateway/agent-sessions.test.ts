@@ -82,7 +82,7 @@ const CLAUDE = { input: 2, output: 10, cacheRead: 0.2, cacheWrite: 2.5 };
 const GPT = { input: 1.25, output: 10, cacheRead: 0.125, pieces: { webSearch: 0.01 } };
 /** The sizes of the bodies of a session's turns, in KB. */
 const TURNS_KB = [50, 100, 150, 200, 250];
-const LEAST_OUTPUT = 1_024;
+const MIN_OUTPUT = 1_024;
 
 type Body = Record<string, unknown>;
 
@@ -161,16 +161,16 @@ describe('A session of an agent that grows to 250 KB, with `onInsufficient: clam
 
   /** Makes a turn with the least balance at which it is answered. Returns what the upstream got. */
   async function atLeastBalance(agent: string, path: string, body: Body, vendorUsd: number): Promise<Body> {
-    const [leastUsd, wholeUsd] = [await requiredBy(`/cost${path}`, body), await requiredBy(path, body)];
+    const [minUsd, wholeUsd] = [await requiredBy(`/cost${path}`, body), await requiredBy(path, body)];
     const kilobytes = JSON.stringify(body).length / 1_000;
-    showFigures(agent, { kilobytes, leastUsd: Number(leastUsd), wholeUsd: Number(wholeUsd), vendorUsd });
-    const { key, accountId } = await gateway.newCustomer(leastUsd);
+    showFigures(agent, { kilobytes, leastUsd: Number(minUsd), wholeUsd: Number(wholeUsd), vendorUsd });
+    const { key, accountId } = await gateway.newCustomer(minUsd);
     const answered = await ask(key, `/cost${path}`, body);
     expect(answered.status, answered.text).to.equal(200);
     const left = await settled(key);
     // A truthful vendor charges no more than was held.
     expect(left)
-      .to.be.closeTo(Number(leastUsd) - vendorUsd, 1e-7)
+      .to.be.closeTo(Number(minUsd) - vendorUsd, 1e-7)
       .and.at.least(0);
     const { flags } = await gateway.record(key, answered.headers['x-svc-request-id'] ?? '');
     expect(flags).to.equal(null);
@@ -183,11 +183,11 @@ describe('A session of an agent that grows to 250 KB, with `onInsufficient: clam
     for (const kilobytes of TURNS_KB) {
       const body = claudeCodeTurn(kilobytes * 1_000);
       const cacheWrite = countTokens(JSON.stringify(body));
-      const vendorUsd = (cacheWrite * CLAUDE.cacheWrite + LEAST_OUTPUT * CLAUDE.output) / 1e6;
+      const vendorUsd = (cacheWrite * CLAUDE.cacheWrite + MIN_OUTPUT * CLAUDE.output) / 1e6;
       upstream.reset();
-      upstream.always(messagesStream({ usage: { input: 0, cacheWrite, output: LEAST_OUTPUT } }));
+      upstream.always(messagesStream({ usage: { input: 0, cacheWrite, output: MIN_OUTPUT } }));
       const sent = await atLeastBalance('Claude Code', CAPTURED_PATH, body, vendorUsd);
-      expect(sent['max_tokens']).to.equal(LEAST_OUTPUT);
+      expect(sent['max_tokens']).to.equal(MIN_OUTPUT);
       required.push(Number(await requiredBy(`/cost${CAPTURED_PATH}`, body)));
     }
     // The whole output costs 1.28 USD more.
@@ -199,12 +199,12 @@ describe('A session of an agent that grows to 250 KB, with `onInsufficient: clam
     for (const kilobytes of TURNS_KB) {
       const body = codexTurn(kilobytes * 1_000);
       const input = countTokens(JSON.stringify(body)) + CONTEXT;
-      const rawUsage = { input_tokens: input, output_tokens: LEAST_OUTPUT, total_tokens: input + LEAST_OUTPUT };
+      const rawUsage = { input_tokens: input, output_tokens: MIN_OUTPUT, total_tokens: input + MIN_OUTPUT };
       upstream.reset();
       upstream.always(responsesStream({ searches: 1, rawUsage }));
-      const vendorUsd = (input * GPT.input + LEAST_OUTPUT * GPT.output) / 1e6 + GPT.pieces.webSearch;
+      const vendorUsd = (input * GPT.input + MIN_OUTPUT * GPT.output) / 1e6 + GPT.pieces.webSearch;
       const sent = await atLeastBalance('Codex', '/v1/responses', body, vendorUsd);
-      expect(sent).to.include({ max_output_tokens: LEAST_OUTPUT, max_tool_calls: 1 });
+      expect(sent).to.include({ max_output_tokens: MIN_OUTPUT, max_tool_calls: 1 });
     }
   });
 

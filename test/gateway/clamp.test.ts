@@ -87,8 +87,8 @@ describe('With `onInsufficient: clamp` and too little money, the gateway', () =>
       [large, LEAST],
       [small, 200],
     ] as const) {
-      const leastE8 = (await inputE8('/v1/messages', body, tokens)) + tokens * TOKEN_E8;
-      const [{ key }, poor] = [await gateway.newCustomer(usd(leastE8)), await gateway.newCustomer(usd(leastE8 - 1))];
+      const minE8 = (await inputE8('/v1/messages', body, tokens)) + tokens * TOKEN_E8;
+      const [{ key }, poor] = [await gateway.newCustomer(usd(minE8)), await gateway.newCustomer(usd(minE8 - 1))];
       for (const upstream of [first, second]) upstream.reset();
       for (const upstream of [first, second]) upstream.always(messagesAnswer());
       const refused = await gateway.call('/v1/messages', { key: poor.key, body });
@@ -100,8 +100,8 @@ describe('With `onInsufficient: clamp` and too little money, the gateway', () =>
   });
 
   it('leaves money for other calls of the account at the same time', async () => {
-    const leastE8 = (await inputE8('/v1/messages', asking())) + LEAST * TOKEN_E8;
-    const { key } = await gateway.newCustomer(usd(4 * leastE8));
+    const minE8 = (await inputE8('/v1/messages', asking())) + LEAST * TOKEN_E8;
+    const { key } = await gateway.newCustomer(usd(4 * minE8));
     let release: () => void = () => undefined;
     const released = new Promise<void>((resolve) => (release = resolve));
     for (const upstream of [first, second]) upstream.always(when(released, messagesAnswer()));

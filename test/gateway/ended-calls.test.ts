@@ -222,8 +222,8 @@ describe('A call that has ended', function () {
   });
 
   it('is counted with its whole usage if its stream was read to the end after the client disconnected', async () => {
-    let goOn = (): void => undefined;
-    const released = new Promise<void>((resolve) => (goOn = resolve));
+    let proceed = (): void => undefined;
+    const released = new Promise<void>((resolve) => (proceed = resolve));
     upstream.always(
       messagesStream({
         texts: ['one ', 'two '],
@@ -236,7 +236,7 @@ describe('A call that has ended', function () {
       await client.sees('one ');
       expect((await readMetrics(gateway)).get('tollgate_streams_open')).to.equal(1);
       client.leave();
-      goOn();
+      proceed();
     });
     expect(more('tollgate_calls_aborted_total{billing="actual"}')).to.equal(1);
     expect(more(`tollgate_tokens_total{model="${MODEL}",upstream="acme",meter="output"}`)).to.equal(5);

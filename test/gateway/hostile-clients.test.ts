@@ -55,7 +55,7 @@ function filled(line: string, key: string): string {
 }
 
 /** How many connections one address may have in these tests. */
-const MOST_OF_ADDRESS = 50;
+const MAX_PER_ADDRESS = 50;
 
 describe('Hostile clients', function () {
   this.timeout(90_000);
@@ -63,7 +63,7 @@ describe('Hostile clients', function () {
   const upstream = useUpstream();
   const gateway = useGateway(() => ({
     env: { LOG_LEVEL: 'debug' },
-    system: { connections: { mostOfAddress: MOST_OF_ADDRESS } },
+    system: { connections: { mostOfAddress: MAX_PER_ADDRESS } },
     upstreams: {
       acme: { url: upstream.url },
       google: { url: upstream.url, adapter: 'gemini', models: { 'gemini-pro': {} } },
@@ -396,7 +396,7 @@ describe('Hostile clients', function () {
       const request = 'GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n';
       for (const url of [gateway.adminUrl, gateway.url]) {
         const at = { port: Number(new URL(url).port), host: '127.0.0.1', localAddress: '127.0.0.9' };
-        const sockets = Array.from({ length: MOST_OF_ADDRESS + 1 }, () => connect(at));
+        const sockets = Array.from({ length: MAX_PER_ADDRESS + 1 }, () => connect(at));
         const answered = sockets.map(
           (socket) =>
             new Promise<boolean>((resolve) => {
@@ -404,7 +404,7 @@ describe('Hostile clients', function () {
               socket.on('error', () => undefined).write(request);
             }),
         );
-        expect((await Promise.all(answered)).filter((isAnswered) => isAnswered)).to.have.length(MOST_OF_ADDRESS);
+        expect((await Promise.all(answered)).filter((isAnswered) => isAnswered)).to.have.length(MAX_PER_ADDRESS);
         for (const socket of sockets) socket.destroy();
       }
       const metrics = await readMetrics(gateway);

@@ -83,15 +83,15 @@ describe('An API key', function () {
 
     it('does not interrupt a stream that has begun, and is charged for it', async () => {
       const { key } = await gateway.newCustomer('1', { expiresAt: soon(1_500) });
-      let goOn = () => {};
+      let proceed = () => {};
       const isExpired = new Promise<void>((resolve) => {
-        goOn = resolve;
+        proceed = resolve;
       });
       upstream.next(messagesStream({ texts: ['one ', 'two '], waitFor: { before: 4, until: isExpired } }));
       const streaming = gateway.call('/v1/messages', { key, body: ask({ stream: true }) });
       await until('the stream has begun', () => upstream.calls.length === 1);
       await until('it has expired', async () => (await codeOf(key)) === '401 API_KEY_EXPIRED');
-      goOn();
+      proceed();
       const streamed = await streaming;
       assert.equal(streamed.status, 200);
       assert.match(streamed.text, /event: message_stop/);

@@ -15,8 +15,8 @@ import { until } from '../support/until';
 import { messagesAnswer } from '../support/upstream';
 import { COMPRESSED_CALL, zstdBomb, zstdOf } from '../support/zstd';
 
-const LARGEST_BYTES = 20_971_520;
-const ONE_MORE = Buffer.alloc(LARGEST_BYTES + 1, 0x20);
+const MAX_BYTES = 20_971_520;
+const ONE_MORE = Buffer.alloc(MAX_BYTES + 1, 0x20);
 const MIB = 1_048_576;
 /** The largest accepted lag. It is far above that of a busy machine; decoding one bomb in the event loop takes longer. */
 const LAG_MS = 2_000;
@@ -82,7 +82,7 @@ function upload({
   });
 }
 
-const NONSENSE = Buffer.alloc(LARGEST_BYTES, 0x78);
+const NONSENSE = Buffer.alloc(MAX_BYTES, 0x78);
 
 interface NeverEnding {
   readonly how: string;
@@ -180,7 +180,7 @@ describe('Large bodies', function () {
   /** Sends the head and the first bytes of a request. */
   function begin(
     of: string,
-    framing = `content-length: ${LARGEST_BYTES}`,
+    framing = `content-length: ${MAX_BYTES}`,
     sent: string | Buffer = '{',
     target = 'POST /v1/messages',
   ): Unfinished {
@@ -222,10 +222,10 @@ describe('Large bodies', function () {
   }
 
   it('of 20 MB are accepted, and one byte more gets 413, announced or in chunks', async () => {
-    const largest = await gateway.call('/v1/messages', { key, body: bodyOf(LARGEST_BYTES) });
+    const largest = await gateway.call('/v1/messages', { key, body: bodyOf(MAX_BYTES) });
     expect(largest.status, largest.text).to.equal(200);
-    expect(upstream.calls[0]?.body).to.have.length(LARGEST_BYTES);
-    const oneMore = bodyOf(LARGEST_BYTES + 1);
+    expect(upstream.calls[0]?.body).to.have.length(MAX_BYTES);
+    const oneMore = bodyOf(MAX_BYTES + 1);
     expect((await gateway.call('/v1/messages', { key, body: oneMore })).status).to.equal(413);
     const chunked = await fetch(`${gateway.url}/v1/messages`, {
       method: 'POST',
@@ -238,7 +238,7 @@ describe('Large bodies', function () {
   });
 
   it('of 20 MB are served or get 503, in bounded memory, if 50 come at once, and small calls are served meanwhile', async () => {
-    const body = bodyOf(LARGEST_BYTES);
+    const body = bodyOf(MAX_BYTES);
     const { result, grownBytes } = await watched(async () => {
       const posts = Array.from({ length: 50 }, () => whole(body));
       const small = await gateway.call('/v1/messages', { key, body: ask() });
@@ -336,11 +336,11 @@ describe('Large bodies', function () {
     it('are accepted up to 20 MB of decoded size, and get 413 for one byte more', async () => {
       upstream.always(messagesAnswer());
       for (const [encoding, encode] of Object.entries(ENCODE)) {
-        const largest = await send(encoding, encode(bodyOf(LARGEST_BYTES)));
+        const largest = await send(encoding, encode(bodyOf(MAX_BYTES)));
         expect(largest.status, `${encoding}: ${largest.text}`).to.equal(200);
-        expect((await send(encoding, encode(bodyOf(LARGEST_BYTES + 1)))).status, encoding).to.equal(413);
+        expect((await send(encoding, encode(bodyOf(MAX_BYTES + 1)))).status, encoding).to.equal(413);
       }
-      expect(upstream.calls.map(({ body }) => body.length)).to.deep.equal(Object.keys(ENCODE).map(() => LARGEST_BYTES));
+      expect(upstream.calls.map(({ body }) => body.length)).to.deep.equal(Object.keys(ENCODE).map(() => MAX_BYTES));
     });
 
     it('of a customer without money get 402 once more than 64 KB are decoded', async () => {
@@ -416,7 +416,7 @@ describe('Large bodies', function () {
 
     it('get 431 if their head is too large, however much is sent', async () => {
       for (const url of [gateway.url, gateway.adminUrl]) {
-        const socket = open(url, `GET / HTTP/1.1\r\nhost: x\r\nx: ${'a'.repeat(LARGEST_BYTES)}\r\n\r\n`);
+        const socket = open(url, `GET / HTTP/1.1\r\nhost: x\r\nx: ${'a'.repeat(MAX_BYTES)}\r\n\r\n`);
         let answer = '';
         socket.on('data', (chunk) => (answer += String(chunk)));
         expect(await until('an answer', () => statusOf(answer) || undefined, 30_000)).to.equal(431);
@@ -496,7 +496,7 @@ describe('Large bodies', function () {
       const uploads = Array.from({ length: 5 }, () =>
         begin(
           key,
-          `content-length: ${LARGEST_BYTES}`,
+          `content-length: ${MAX_BYTES}`,
           Buffer.alloc(1_000_000, ' '),
           `PUT /v1/sandboxes/${sandbox}/files/content?path=a`,
         ),
@@ -521,7 +521,7 @@ describe('Large bodies', function () {
           method: 'PUT',
           key,
           headers: { 'content-type': 'application/octet-stream' },
-          body: Buffer.alloc(LARGEST_BYTES, 'x'),
+          body: Buffer.alloc(MAX_BYTES, 'x'),
         });
         return status === 201 || undefined;
       });

@@ -13,7 +13,7 @@ const TURNS_PROBED: NodeJS.ProcessEnv = {
 };
 
 /** Returns the most CPU, in milliseconds, that the main thread took in one turn of the event loop since the last call. */
-async function longestTurnMs({ output, process: child }: TestGateway): Promise<number> {
+async function maxTurnMs({ output, process: child }: TestGateway): Promise<number> {
   const reports = () => output().match(/^TURN .+$/gm) ?? [];
   const { length } = reports();
   child.kill('SIGUSR2');
@@ -22,7 +22,7 @@ async function longestTurnMs({ output, process: child }: TestGateway): Promise<n
 }
 
 /** The most entries of a call that is translated. */
-const MOST = 20_000;
+const MAX_ENTRIES = 20_000;
 
 function many<T>(count: number, make: (at: number) => T): T[] {
   return Array.from({ length: count }, (_, at) => make(at));
@@ -112,10 +112,10 @@ describe('Calls of many entries', function () {
     const text = JSON.stringify(body);
     const turns: number[] = [];
     for (let tries = 0; tries < 3; tries += 1) {
-      await longestTurnMs(gateway);
+      await maxTurnMs(gateway);
       const answer = await send(protocol, text);
       expect(answer.status, answer.text.slice(0, 500)).to.equal(status);
-      turns.push(await longestTurnMs(gateway));
+      turns.push(await maxTurnMs(gateway));
     }
     return Math.min(...turns);
   }
@@ -130,12 +130,12 @@ describe('Calls of many entries', function () {
   }
 
   for (const { from, to, model, name } of DIRECTIONS) {
-    it(`go from ${name} with ${MOST} entries, and get 400 with more`, async () => {
+    it(`go from ${name} with ${MAX_ENTRIES} entries, and get 400 with more`, async () => {
       upstream.always(answerIn(to));
       // One turn reads the call and one writes it, each as a whole.
-      expect(await turnMsOf(from, callOf(from, model, MOST))).to.be.below(500);
+      expect(await turnMsOf(from, callOf(from, model, MAX_ENTRIES))).to.be.below(500);
       const { length } = upstream.calls;
-      const answer = await send(from, callOf(from, model, MOST + 2));
+      const answer = await send(from, callOf(from, model, MAX_ENTRIES + 2));
       expectRefusal(answer, from === 'responses' ? 'input' : 'messages', '20000');
       expect(upstream.calls).to.have.length(length);
       expect(await turnMsOf(from, callOf(from, model, 300_000), 400)).to.be.below(50);
@@ -174,7 +174,7 @@ describe('Calls of many entries', function () {
     for (const protocol of ['messages', 'chat', 'responses'] as const) {
       upstream.reset();
       upstream.always(answerIn(protocol));
-      const answer = await send(protocol, callOf(protocol, 'any-model', MOST + 2));
+      const answer = await send(protocol, callOf(protocol, 'any-model', MAX_ENTRIES + 2));
       expect(answer.status, answer.text).to.equal(200);
       expect(upstream.calls.map(({ path }) => path)).to.deep.equal([PATH[protocol]]);
     }

@@ -1,6 +1,6 @@
 import { createConfig, lintFromString } from '@redocly/openapi-core';
 import { expect } from 'chai';
-import { ERRORS } from '../../core/errors';
+import { ERRORS } from '../../core/base/errors';
 import { ask } from '../support/calls';
 import { type Document, expectShape, operationsOf, readDocuments } from '../support/documents';
 import { MODEL, PRICE } from '../support/gateway';

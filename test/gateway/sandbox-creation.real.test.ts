@@ -1,8 +1,8 @@
 import { strict as assert } from 'node:assert';
 import { Redis } from 'ioredis';
 import type { Knex } from 'knex';
-import { newId } from '../../core/ids';
-import { forgetQuotes } from '../../plugins/sandbox/books/quotes';
+import { newId } from '../../core/base/ids';
+import { forgetQuotes } from '../../plugins/sandbox/store/quotes';
 import { asDocumented } from '../support/documents';
 import { type Answered, startGateway, type TestGateway } from '../support/gateway';
 import {

@@ -1,6 +1,6 @@
 import { strict as assert } from 'node:assert';
 import { request } from 'node:http';
-import { offeringId } from '../../plugins/sandbox/offers/offering';
+import { offeringId } from '../../plugins/sandbox/offerings/offering';
 import { startGateway, type TestGateway } from '../support/gateway';
 import {
   assertBooksAreClosed,

@@ -18,7 +18,7 @@ const TEXTS = ['one ', 'two ', 'three ', 'four'];
 const LIMIT = 200;
 /** A larger limit, and the output that is held at least where the balance is small. */
 const LARGE = 4_000;
-const LEAST = 1_024;
+const MIN_OUTPUT = 1_024;
 const TOOL_OVERHEAD = 700;
 
 const HELD: Readonly<Record<UpstreamDialect, string>> = {
@@ -154,12 +154,12 @@ describe('The bill of a translated call', () => {
 
       it("is kept within the balance by a lower limit in the upstream's own member", async () => {
         const body = askIn(from, { model, max_tokens: LARGE });
-        const leastE8 = await requiredE8(from, body);
-        const poor = await gateway.newCustomer(fromE8(leastE8));
-        upstream.next(answerIn(to, { usage: { input: 100_000, output: LEAST } }));
+        const minE8 = await requiredE8(from, body);
+        const poor = await gateway.newCustomer(fromE8(minE8));
+        upstream.next(answerIn(to, { usage: { input: 100_000, output: MIN_OUTPUT } }));
         const answered = await gateway.call(`/quality${PATH[from]}`, { key: poor.key, body });
         expect(answered.status, answered.text).to.equal(200);
-        expect(LIMIT_IN[to](upstream.calls.at(-1)?.json)).to.equal(LEAST);
+        expect(LIMIT_IN[to](upstream.calls.at(-1)?.json)).to.equal(MIN_OUTPUT);
         await until('it is settled', async () => (await gateway.balance(poor.key)).heldUsd === '0.00000000');
         expect((await gateway.balance(poor.key)).balanceUsd).to.equal('0.00000000');
       });

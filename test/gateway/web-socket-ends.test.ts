@@ -88,15 +88,15 @@ describe('The end of a WebSocket', function () {
     });
     const customer = await stopping.newCustomer('10');
     const [idle, busy] = [await TestSocket.open(stopping, customer.key), await TestSocket.open(stopping, customer.key)];
-    let goOn = (): void => undefined;
-    const waits = new Promise<void>((resolve) => (goOn = resolve));
+    let proceed = (): void => undefined;
+    const waits = new Promise<void>((resolve) => (proceed = resolve));
     upstream.next(responsesStream({ waitFor: { before: 5, until: waits } }));
     busy.send(TestSocket.create());
     await until('the response has begun', () => busy.frames.length === 5);
     const stopped = stopping.stop();
     expect(await idle.closed).to.deep.equal({ code: 1001, reason: 'the process stops' });
     expect((await refusedHandshake(stopping, customer.key)).json.error.code).to.equal('DRAINING');
-    goOn();
+    proceed();
     const events = await busy.answer();
     expect(events.at(-1)).to.include({ type: 'response.completed' });
     expect(events.at(-1).response.usage.cost).to.equal(0.000105);

@@ -36,9 +36,9 @@ describe('A frame of a WebSocket that is delivered twice', function () {
 
   /** Lets the next answer stop before its text until the function that this returns is called. */
   function heldAnswer(before = 5): () => void {
-    let goOn = (): void => undefined;
-    upstream.next(responsesStream({ waitFor: { before, until: new Promise<void>((resolve) => (goOn = resolve)) } }));
-    return () => goOn();
+    let proceed = (): void => undefined;
+    upstream.next(responsesStream({ waitFor: { before, until: new Promise<void>((resolve) => (proceed = resolve)) } }));
+    return () => proceed();
   }
 
   const textOf = (events: readonly Frame[]) => events.map(({ type, delta }) => `${type} ${delta ?? ''}`);
@@ -59,14 +59,14 @@ describe('A frame of a WebSocket that is delivered twice', function () {
     ],
   ] as const) {
     it(`${title} gets the answer under way, and no other one`, async () => {
-      const goOn = heldAnswer();
+      const proceed = heldAnswer();
       const socket = await open();
       socket.send(first);
       await upstream.call(1);
       socket.send(second);
       await until('the answer has begun', () => socket.frames.length === 5);
       socket.send(second);
-      goOn();
+      proceed();
       expect((await socket.answer()).at(-1).type).to.equal(WHOLE);
       // The next answer shows that none came between.
       expect((await socket.call()).map(({ type }) => type)).to.include('response.created');
@@ -84,13 +84,13 @@ describe('A frame of a WebSocket that is delivered twice', function () {
     });
 
     it(`${title} on another WebSocket of its session gets the whole answer, as the first does`, async () => {
-      const goOn = heldAnswer(6);
+      const proceed = heldAnswer(6);
       const [one, other] = [await open(SESSION), await open(SESSION)];
       one.send(first);
       await until('the answer has begun', () => one.frames.length >= 5);
       other.send(second);
       await until('the other one has its beginning', () => other.frames.length >= 5);
-      goOn();
+      proceed();
       const [said, repeated] = [await one.answer(), await other.answer()];
       expect(said.at(-1).type).to.equal(WHOLE);
       expect(textOf(repeated)).to.deep.equal(textOf(said));
@@ -98,7 +98,7 @@ describe('A frame of a WebSocket that is delivered twice', function () {
     });
 
     it(`${title} gets the answer although the first WebSocket broke before it had begun`, async () => {
-      const goOn = heldAnswer(0);
+      const proceed = heldAnswer(0);
       const lost = await open(SESSION);
       lost.send(first);
       await upstream.call(1);
@@ -106,7 +106,7 @@ describe('A frame of a WebSocket that is delivered twice', function () {
       await lost.closed;
       const again = await open(SESSION);
       again.send(second);
-      goOn();
+      proceed();
       expect((await again.answer()).at(-1).type).to.equal(WHOLE);
       await expectCalls(1);
     });
@@ -163,13 +163,13 @@ describe('A frame of a WebSocket that is delivered twice', function () {
   });
 
   it('leaves other frames refused during an answer, also those of the same length', async () => {
-    const goOn = heldAnswer();
+    const proceed = heldAnswer();
     const socket = await open();
     socket.send(FRAME);
     await upstream.call(1);
     socket.send(FRAME.replace('Hello', 'World'));
     await until('it is refused', () => socket.frames.some(({ error }) => error?.code === 'CONFLICT'));
-    goOn();
+    proceed();
     await until('the first is whole', () => socket.frames.at(-1).type === WHOLE);
     await expectCalls(1);
   });

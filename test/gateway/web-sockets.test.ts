@@ -217,15 +217,15 @@ describe('A WebSocket of Responses calls', function () {
 
   it('serves one response at a time, and answers errors to frames in the meantime', () =>
     told(async (socket) => {
-      let goOn = (): void => undefined;
-      const waits = new Promise<void>((resolve) => (goOn = resolve));
+      let proceed = (): void => undefined;
+      const waits = new Promise<void>((resolve) => (proceed = resolve));
       best.next(responsesStream({ waitFor: { before: 5, until: waits } }));
       socket.send(TestSocket.create());
       await until('the response has begun', () => socket.frames.length === 5);
       socket.send(TestSocket.create());
       socket.send({ type: 'response.cancel', response_id: 'resp_1' });
       await until('both are refused', () => socket.frames.length === 7);
-      goOn();
+      proceed();
       await until('the first is whole', () => socket.frames.at(-1).type === 'response.completed');
       const errors = socket.frames.filter(({ type }) => type === 'error');
       expect(errors.map(({ status, error: { code, param } }) => [status, code, param])).to.deep.equal([
@@ -354,8 +354,8 @@ describe('A WebSocket of Responses calls', function () {
 
   it('keeps no frames in memory that a client sends during a response', () =>
     told(async (socket) => {
-      let goOn = (): void => undefined;
-      const waits = new Promise<void>((resolve) => (goOn = resolve));
+      let proceed = (): void => undefined;
+      const waits = new Promise<void>((resolve) => (proceed = resolve));
       best.next(responsesStream({ waitFor: { before: 5, until: waits } }));
       socket.send(TestSocket.create());
       await until('the response has begun', () => socket.frames.length === 5);
@@ -371,7 +371,7 @@ describe('A WebSocket of Responses calls', function () {
           );
       }
       expect((await residentBytes(gateway.pid)) - before).to.be.below(100_000_000);
-      goOn();
+      proceed();
       await until('the response is whole', () => socket.frames.at(-1).type === 'response.completed');
     }));
 });

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { Pool } from 'undici';
-import { eachAtOnce } from '../../core/each-at-once';
+import { forEachConcurrent } from '../../core/base/for-each-concurrent';
 import { MODEL, startGateway, type TestGateway } from '../support/gateway';
 import { until } from '../support/until';
 import { chatAnswer, startUpstream, type TestUpstream } from '../support/upstream';
@@ -60,7 +60,7 @@ describe('the work of a call', () => {
   async function call(calls: number): Promise<void> {
     const pool = new Pool(gateway.url, { connections: 16 });
     const headers = { 'content-type': 'application/json', authorization: `Bearer ${key}` };
-    await eachAtOnce(Array.from({ length: calls }), 16, async () => {
+    await forEachConcurrent(Array.from({ length: calls }), 16, async () => {
       const answer = await pool.request({ method: 'POST', path: '/v1/chat/completions', headers, body: BODY });
       await answer.body.dump();
       expect(answer.statusCode).to.equal(200);

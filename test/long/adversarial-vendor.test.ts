@@ -1,6 +1,6 @@
 import { expect } from 'chai';
+import { forEachConcurrent } from '../../core/base/for-each-concurrent';
 import { protocolOf } from '../../core/catalog/protocols';
-import { eachAtOnce } from '../../core/each-at-once';
 import { type Body, MODELS, type Ordeal, offersSearch, ordeal } from '../support/adversary';
 import { type Bill, billOf } from '../support/adversary-bill';
 import type { TestGateway } from '../support/gateway';
@@ -126,7 +126,7 @@ describe(`${CALLS} calls at a vendor that reports the most it may, seed ${SEED}`
     const customers = await Promise.all(Array.from({ length: ACCOUNTS }, () => gateway.newCustomer(String(FUNDS))));
     const wrong: object[] = [];
     let left = 0;
-    await eachAtOnce([...Array(CALLS).keys()], AT_ONCE, async (index) => {
+    await forEachConcurrent([...Array(CALLS).keys()], AT_ONCE, async (index) => {
       const { random, made } = ordealOf(index);
       const { key } = customers[index % ACCOUNTS] as { key: string };
       if (made.body['stream'] === true && random.below(20) === 0) {
@@ -159,7 +159,7 @@ describe(`${CALLS} calls at a vendor that reports the most it may, seed ${SEED}`
       .map((at) => CALLS + at)
       .filter((index) => offersSearch(ordealOf(index).made));
     const limited: number[] = [];
-    await eachAtOnce(offers, AT_ONCE, async (index) => {
+    await forEachConcurrent(offers, AT_ONCE, async (index) => {
       const { random, made } = ordealOf(index);
       const fundsE8 = BigInt(20_000_000 + random.below(200_000_000));
       const { key, accountId } = await gateway.newCustomer(usd(fundsE8));

@@ -38,13 +38,13 @@ describe('when a process, an instance or the engine fails,', () => {
   /** Gives each test a new account, and a running gateway. */
   beforeEach(async function () {
     this.timeout(120_000);
-    docker.goOn();
+    docker.resume();
     if (!isRunning(gateway.process)) gateway = await startGateway(options);
     ({ key } = await gateway.newCustomer('20'));
   });
 
   after(async () => {
-    docker.goOn();
+    docker.resume();
     await gateway?.stop();
   });
 
@@ -129,7 +129,7 @@ describe('when a process, an instance or the engine fails,', () => {
     const { headers } = (await get('/ports/8001')).json;
     docker.stall();
     const answer = await get('/ports/8001/proxy/', { headers });
-    docker.goOn();
+    docker.resume();
     expect([answer.status, answer.json.error.code]).to.deep.equal([504, 'SUPPLIER_TIMEOUT']);
     await waitForState(gateway, key, id, 'RUNNING');
     const command = await gateway.call(`/v1/sandboxes/${id}/commands`, { key, body: { command: 'echo there' } });

@@ -26,7 +26,7 @@ describe(`sandboxes whose engine does not answer${SILENT_MS > 0 ? ` for ${SILENT
   });
 
   after(async () => {
-    docker.goOn();
+    docker.resume();
     await gateway?.stop();
   });
 
@@ -58,7 +58,7 @@ describe(`sandboxes whose engine does not answer${SILENT_MS > 0 ? ` for ${SILENT
     expect(unknown.usageSegments.map(({ status }: AnyRecord) => status)).to.deep.equal(['OPEN']);
     const refused = await gateway.call(`/v1/sandboxes/${id}/commands`, { key, body: { command: ':' } });
     expect([refused.status, refused.json.error.code]).to.deep.equal([409, 'SANDBOX_NOT_RUNNING']);
-    docker.goOn();
+    docker.resume();
     await until('it runs again', async () => (await get(`/v1/sandboxes/${id}`)).observedState === 'RUNNING', 120_000);
     // The engine serves new sandboxes again.
     await terminate(gateway, key, (await running(gateway, key, 'after the silence')).id);
@@ -94,7 +94,7 @@ describe(`sandboxes whose engine does not answer${SILENT_MS > 0 ? ` for ${SILENT
       const removed = docker.ask('DELETE', `/containers/${Id}?force=1`);
       if (isAsked) await gateway.call(`/v1/sandboxes/${id}/terminate`, { key });
       await new Promise((wake) => setTimeout(wake, 1_000));
-      docker.goOn();
+      docker.resume();
       await removed;
       const closed = await until(
         'it has ended',

@@ -52,11 +52,11 @@ describe('Two nodes under load', function () {
   };
 
   /** Returns the balance once nothing is held and it has fallen so far. */
-  const settledE8 = (key: string, atMostE8: number) =>
+  const settledE8 = (key: string, maxE8: number) =>
     until('nothing is held, and each call is charged', async () => {
       const { balanceUsd, heldUsd } = await node(0).balance(key);
       const balanceE8 = Math.round(Number(balanceUsd) * 1e8);
-      return heldUsd === '0.00000000' && balanceE8 <= atMostE8 ? balanceE8 : undefined;
+      return heldUsd === '0.00000000' && balanceE8 <= maxE8 ? balanceE8 : undefined;
     });
   const expectSoundBooks = () =>
     until('the books agree', async () => {

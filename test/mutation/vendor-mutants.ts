@@ -48,7 +48,7 @@ export const VENDOR_MUTANTS: readonly SourceMutant[] = [
   },
   {
     name: "the searches' passes of a Responses call are forgotten",
-    file: 'core/protocols/reading.ts',
+    file: 'core/protocols/cost-factors.ts',
     from: 'return furtherPasses + further + shared + Math.min(uses, PASSES_OF_A_LOOP);',
     to: 'return furtherPasses + further + 0 * shared + Math.min(uses, PASSES_OF_A_LOOP);',
     story: ADVERSARY,

@@ -86,7 +86,7 @@ describe('the packed package, installed in an empty folder', function () {
   });
 
   it('exports nothing else', async () => {
-    const code = `try { require('tollgate/core/money') } catch ({ code }) { console.log(code) }`;
+    const code = `try { require('tollgate/core/base/money') } catch ({ code }) { console.log(code) }`;
     expect(await node(code)).to.equal('ERR_PACKAGE_PATH_NOT_EXPORTED');
   });
 

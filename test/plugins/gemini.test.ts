@@ -210,8 +210,8 @@ describe('the adapter gemini', () => {
   });
 
   it('returns a signature in the part that follows it, and only to the upstream that made it', () => {
-    const said = [...new GeminiReader().body(chunk([CALL], LAST, 'STOP'))];
-    const signed = said.flatMap((event) => (event.is === 'sign' ? [event.value] : []));
+    const events = [...new GeminiReader().body(chunk([CALL], LAST, 'STOP'))];
+    const signed = events.flatMap((event) => (event.is === 'sign' ? [event.value] : []));
     expect(signed).to.deep.equal(['c2ln']);
     const turnsWith = (upstream: string): Conversation['turns'] => [
       ...TALK.turns,

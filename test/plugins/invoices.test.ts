@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import pino from 'pino';
 import { v7 } from 'uuid';
+import { metrics } from '../../core/base/metrics';
 import { buildCatalog, type Catalog, type Reporting, type Upstream } from '../../core/catalog/catalog';
 import { insertAttempts, insertUsage } from '../../core/ledger/outbox/rows';
-import { metrics } from '../../core/metrics';
 import { openEgress } from '../../core/wire/egress';
-import { dayOf } from '../../plugins/invoices/report';
+import { utcDayOf } from '../../plugins/invoices/report';
 import { compareLastDay } from '../../plugins/invoices/watch';
 import { usageRecord } from '../store/ledger/ledger-fixture';
 import { sampleModel, samplePrice, sampleUpstream } from '../support/catalog-samples';
@@ -227,7 +227,7 @@ for (const { name } of DATABASES) {
       });
 
       it('prints both tables on the command line, for yesterday by default', async () => {
-        const yesterday = dayOf(Date.now() - 86_400_000);
+        const yesterday = utcDayOf(Date.now() - 86_400_000);
         anthropic.books.usage.push({ day: yesterday, apiKeyId: 'apikey_acme', model: 'large', input: 12 });
         anthropic.books.costs.push({ day: yesterday, workspaceId: null, item: 'Claude Usage', amount: '3.6' });
         const { status, out } = await tollgate('fetch', 'acme');

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { newId } from '../../core/ids';
+import { newId } from '../../core/base/ids';
 import { openDesk, type TestDesk } from '../support/desk';
 
 const MINUTE_MS = 60_000;

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { hashApiKey, isApiKey } from '../../core/accounts/key-format';
-import { newId } from '../../core/ids';
+import { newId } from '../../core/base/ids';
 import { type Ledger, LedgerUnavailable } from '../../core/ledger/ledger';
 import { openDesk, type TestAnswer, type TestDesk } from '../support/desk';
 

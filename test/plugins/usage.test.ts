@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { get } from 'node:http';
+import { newId } from '../../core/base/ids';
 import { openSessionIds } from '../../core/calls/session-ids';
 import { buildCatalog } from '../../core/catalog/catalog';
-import { newId } from '../../core/ids';
 import { keepPartitions } from '../../core/ledger/outbox/partitions';
 import { sampleModel, sampleUpstream } from '../support/catalog-samples';
 import { quiet } from '../support/databases';

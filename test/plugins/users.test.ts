@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { newId } from '../../core/ids';
+import { newId } from '../../core/base/ids';
 import { findBySignIn } from '../../core/sign-in/users';
 import { openDesk, type TestDesk } from '../support/desk';
 

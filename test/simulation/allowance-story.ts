@@ -44,7 +44,7 @@ interface Call extends Payer {
   generation: string | undefined;
   /** The amount that the call certainly holds, and the amount that it may hold. */
   heldE8: bigint;
-  mostE8: bigint;
+  maxE8: bigint;
   /** The cost of the call once it is ending. */
   costE8: bigint;
   state: 'beginning' | 'open' | 'ending' | 'ended' | 'gone';
@@ -58,9 +58,9 @@ interface Call extends Payer {
 interface Asking {
   readonly payer: Payer;
   readonly ownRid: string;
-  leastE8: bigint;
+  minE8: bigint;
   /** The lowest amount without the money of nodes that had calls and were silent for longer than their lease. */
-  leastIfSilentE8: bigint;
+  minIfSilentE8: bigint;
 }
 
 /** Simulates the seeds from the first to the last. @throws with the seed that fails */
@@ -272,7 +272,7 @@ class AllowanceStory {
       node,
       generation: undefined,
       heldE8: 0n,
-      mostE8: amountE8,
+      maxE8: amountE8,
       costE8: 0n,
       state: 'beginning',
       toldE8: undefined,
@@ -312,9 +312,9 @@ class AllowanceStory {
     await this.#pause(this.#random.below(5) === 0 ? this.#random.below(leaseMs * 1.25) : this.#random.below(600));
     node.leases.untrack(rid);
     if (this.#random.below(6) === 0) return release();
-    const costE8 = (call.mostE8 * BigInt(this.#random.below(13))) / 10n;
+    const costE8 = (call.maxE8 * BigInt(this.#random.below(13))) / 10n;
     const heldE8 = call.heldE8;
-    call.mostE8 = costE8 > call.mostE8 ? costE8 : call.mostE8;
+    call.maxE8 = costE8 > call.maxE8 ? costE8 : call.maxE8;
     call.costE8 = costE8 < heldE8 ? costE8 : heldE8;
     call.state = 'ending';
     const paying = this.#ask(payer, rid);
@@ -396,7 +396,7 @@ class AllowanceStory {
     if (call === undefined) return;
     this.#figures.admitted += 1;
     call.generation = generation;
-    call.heldE8 = call.mostE8;
+    call.heldE8 = call.maxE8;
     if (this.#stopped === 'account' || this.#stopped === keyId)
       this.#fail(`${rid} was admitted after an answer that no more would be`);
     if (this.#figures.failovers > 0) return;
@@ -427,7 +427,7 @@ class AllowanceStory {
   }
 
   #ask(payer: Payer, ownRid: string): Asking {
-    const asking = { payer, ownRid, leastE8: 10n ** 15n, leastIfSilentE8: 10n ** 15n };
+    const asking = { payer, ownRid, minE8: 10n ** 15n, minIfSilentE8: 10n ** 15n };
     this.#asking.add(asking);
     this.#measure(asking);
     return asking;
@@ -457,7 +457,7 @@ class AllowanceStory {
       if (call.rid === asking.ownRid) hold(call.keyId, call.heldE8);
       else if (call.state === 'ended') {
         if (call.generation !== undefined) hold(call.keyId, call.toldE8 ?? 0n);
-      } else if (call.state !== 'gone') hold(call.keyId, call.mostE8);
+      } else if (call.state !== 'gone') hold(call.keyId, call.maxE8);
     }
     // The money of a dead node stays held until another takes over.
     for (const [generation, al] of known ?? [])
@@ -465,14 +465,14 @@ class AllowanceStory {
         hold(al.keyId, al.state === 'live' ? al.openE8 : al.totalE8);
     const room = key.limitE8 === undefined ? 10n ** 15n : key.limitE8 - key.spentE8 - heldByKeyE8;
     const availableE8 = account.postedE8 - heldE8;
-    const leastE8 = availableE8 < room ? availableE8 : room;
-    if (leastE8 < asking.leastE8) asking.leastE8 = leastE8;
+    const minE8 = availableE8 < room ? availableE8 : room;
+    if (minE8 < asking.minE8) asking.minE8 = minE8;
     let silentE8 = 0n;
     for (const [generation, al] of known ?? []) {
-      const moreE8 = al.totalE8 - this.#usedOf(generation, ({ mostE8 }) => mostE8);
+      const moreE8 = al.totalE8 - this.#usedOf(generation, ({ maxE8 }) => maxE8);
       if (this.#silent.has(generation) && moreE8 > 0n) silentE8 += moreE8;
     }
-    if (leastE8 - silentE8 < asking.leastIfSilentE8) asking.leastIfSilentE8 = leastE8 - silentE8;
+    if (minE8 - silentE8 < asking.minIfSilentE8) asking.minIfSilentE8 = minE8 - silentE8;
   }
 
   #isUnderWay(rid: string): boolean {
@@ -484,12 +484,12 @@ class AllowanceStory {
     return [...this.#calls.values()].some((call) => call.generation === generation && call.node.isDead);
   }
 
-  #mayRefuse({ leastE8, leastIfSilentE8 }: Asking, wantedE8: bigint, what: string): void {
+  #mayRefuse({ minE8, minIfSilentE8 }: Asking, wantedE8: bigint, what: string): void {
     this.#figures.refused += 1;
-    if (this.#figures.failovers > 0 || leastE8 < wantedE8) return;
+    if (this.#figures.failovers > 0 || minE8 < wantedE8) return;
     // A node had answered its callers that calls had ended, but had not reported this to the ledger for longer than its lease.
-    if (leastIfSilentE8 < wantedE8) this.#figures.refusedForSilence += 1;
-    else this.#fail(`${what}: a single ledger had ${leastE8} for ${wantedE8}`);
+    if (minIfSilentE8 < wantedE8) this.#figures.refusedForSilence += 1;
+    else this.#fail(`${what}: a single ledger had ${minE8} for ${wantedE8}`);
   }
 
   /** Checks every invariant after each step of the ledger. */

@@ -10,13 +10,13 @@ export function tableOf(rows: readonly (readonly string[])[]): string {
  * so that neither the start nor a single high sample makes that rise.
  */
 export const MEASURES = {
-  rssMiB: { title: 'RSS, MiB', mostGrowth: 64, minutes: 20 },
-  heapMiB: { title: 'heap used, MiB', mostGrowth: 32, minutes: 20 },
+  rssMiB: { title: 'RSS, MiB', maxGrowth: 64, minutes: 20 },
+  heapMiB: { title: 'heap used, MiB', maxGrowth: 32, minutes: 20 },
   // An attack leaves up to 150 connections to upstreams, which close when they were idle for 30 s.
-  descriptors: { title: 'open descriptors', mostGrowth: 100, minutes: 5 },
-  lagMs: { title: 'worst event loop lag, ms', mostGrowth: 100, minutes: 20 },
-  outboxSeconds: { title: 'oldest outbox entry, s', mostGrowth: 5, minutes: 5 },
-  series: { title: 'series of /metrics', mostGrowth: 50, minutes: 20 },
+  descriptors: { title: 'open descriptors', maxGrowth: 100, minutes: 5 },
+  lagMs: { title: 'worst event loop lag, ms', maxGrowth: 100, minutes: 20 },
+  outboxSeconds: { title: 'oldest outbox entry, s', maxGrowth: 5, minutes: 5 },
+  series: { title: 'series of /metrics', maxGrowth: 50, minutes: 20 },
 } as const;
 
 export type Measure = keyof typeof MEASURES;
@@ -58,9 +58,9 @@ export function judge(samples: readonly Sample[]): readonly Verdict[] {
   return (Object.keys(MEASURES) as Measure[]).map((measure) => {
     const slope = slopePerHour(judged.map((sample) => ({ hours: sample.hours, value: sample[measure] })));
     const growth = slope * hours;
-    const { mostGrowth, minutes } = MEASURES[measure];
+    const { maxGrowth, minutes } = MEASURES[measure];
     const isJudged = Math.round((samples.at(-1)?.hours ?? 0) * 60) >= minutes;
-    return { measure, slopePerHour: slope, growth, isJudged, grows: isJudged && growth > mostGrowth };
+    return { measure, slopePerHour: slope, growth, isJudged, grows: isJudged && growth > maxGrowth };
   });
 }
 
@@ -70,10 +70,10 @@ export function tableOfSoak(samples: readonly Sample[], verdicts: readonly Verdi
   const shown = [0, last / 4, last / 2, last].flatMap((at) => samples[Math.round(at)] ?? []);
   const rounded = (value: number) => String(Math.round(value * 10) / 10);
   const rows = verdicts.map(({ measure, slopePerHour: slope, growth, isJudged, grows }) => {
-    const { title, mostGrowth, minutes } = MEASURES[measure];
+    const { title, maxGrowth, minutes } = MEASURES[measure];
     const values = [...shown.map((sample) => sample[measure]), slope, growth].map(rounded);
     const verdict = grows ? 'GROWS' : 'flat';
-    return [title, ...values, String(mostGrowth), isJudged ? verdict : `not judged (needs ${minutes} minutes)`];
+    return [title, ...values, String(maxGrowth), isJudged ? verdict : `not judged (needs ${minutes} minutes)`];
   });
   const drifts = [...shown.slice(0, -1).map(({ driftUsd }) => driftUsd), restUsd].map((usd) => usd.toFixed(8));
   return tableOf([

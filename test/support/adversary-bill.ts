@@ -42,7 +42,7 @@ type Reported = Readonly<Record<Meter, number>>;
 /** The number of searches that a vendor makes without a limit. */
 const UNLIMITED_SEARCHES = 50;
 /** The vendor of Messages pauses an answer after ten runs. */
-const MOST_FURTHER_RUNS = 9;
+const MAX_FURTHER_RUNS = 9;
 
 /** Returns the vendor's charge for a request as it arrived. It follows the vendors' documents, without the gateway's code. */
 export function billOf({ protocol, path, body }: Ordeal, random: Random): Bill {
@@ -55,7 +55,7 @@ export function billOf({ protocol, path, body }: Ordeal, random: Random): Bill {
     outputTokens,
     meter: random.pick(meters),
   });
-  const further = Math.min(searches, protocol === 'messages' ? MOST_FURTHER_RUNS : UNLIMITED_SEARCHES);
+  const further = Math.min(searches, protocol === 'messages' ? MAX_FURTHER_RUNS : UNLIMITED_SEARCHES);
   const loop = [
     run(inputTokens(protocol, body, random), outputTokens(protocol, path, body, random)),
     ...Array.from({ length: further }, () => run(CONTEXT, 0)),

@@ -2,7 +2,7 @@
 export type Work = (entries: number) => () => void;
 
 /** Below this cost a ratio says nothing. */
-const LEAST_MS = 200;
+const MIN_MS = 200;
 const FEWEST = 50;
 const MORE = 8;
 const TRIES = 3;
@@ -16,13 +16,13 @@ const TRIES = 3;
 export function cpuGrowth(work: Work, most: number, enough: number): number | undefined {
   let entries = FEWEST;
   let ms = cpuMsOf(work, entries * MORE);
-  while (ms < LEAST_MS && entries * MORE < most) {
+  while (ms < MIN_MS && entries * MORE < most) {
     // Work that is not linear would take minutes after a larger step.
-    const factor = Math.min(Math.max((LEAST_MS * 1.2) / Math.max(ms, 1), 1.2), 5);
+    const factor = Math.min(Math.max((MIN_MS * 1.2) / Math.max(ms, 1), 1.2), 5);
     entries = Math.min(Math.ceil(entries * factor), Math.ceil(most / MORE));
     ms = cpuMsOf(work, entries * MORE);
   }
-  if (ms < LEAST_MS) return undefined;
+  if (ms < MIN_MS) return undefined;
   let best = Number.POSITIVE_INFINITY;
   for (let tries = 0; tries < TRIES && best > enough; tries += 1) {
     if (tries > 0) ms = cpuMsOf(work, entries * MORE);

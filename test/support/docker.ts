@@ -63,7 +63,7 @@ export interface DockerEngine {
   ask(method: string, path: string, body?: unknown): Promise<{ status: number; body: unknown }>;
   /** Stops the engine's answers, while the containers keep running. */
   stall(): void;
-  goOn(): void;
+  resume(): void;
 }
 
 export interface TestDocker extends DockerEngine {
@@ -110,7 +110,7 @@ export function reachDocker({ socket, pid }: Pick<DockerEngine, 'socket' | 'pid'
     ask,
     containers: async () => (await containersOf(ask)).flatMap(({ Names }) => Names.map((name) => name.slice(1))),
     stall: () => void process.kill(pid, 'SIGSTOP'),
-    goOn: () => void process.kill(pid, 'SIGCONT'),
+    resume: () => void process.kill(pid, 'SIGCONT'),
   };
 }
 

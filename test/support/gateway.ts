@@ -178,7 +178,7 @@ function needsOwn({ own, stores, dataFolder, ca }: GatewayOptions): boolean {
 }
 
 /** How many servers wait for a next story. Each has a Redis and a database, which are not emptied while it runs. */
-const MOST_IDLE = 2;
+const MAX_IDLE = 2;
 
 const idle: { readonly settings: string; readonly server: Server }[] = [];
 
@@ -199,7 +199,7 @@ async function leaveIdle(settings: string, server: Server): Promise<void> {
   idle.push({ settings, server });
   keepDataFolder(server.dataFolder);
   await endsWithRun(server.child.pid ?? 0, server.dataFolder);
-  if (idle.length > MOST_IDLE) await end((idle.shift() as (typeof idle)[number]).server, 'SIGTERM');
+  if (idle.length > MAX_IDLE) await end((idle.shift() as (typeof idle)[number]).server, 'SIGTERM');
 }
 
 /** Replaces gateway.config.yml and reloads it. Returns false if that was not enough. */

@@ -1,10 +1,10 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { JsonObject } from '../../core/base/json-values';
 import type { AnswerEvent, AnswerReader, AnswerWriter, WrittenCall } from '../../core/catalog/answer';
 import { type Conversation, NotTranslatable } from '../../core/catalog/conversation';
 import type { TranslatedCall } from '../../core/catalog/upstream';
 import { type Usage, usageOf } from '../../core/catalog/usage';
-import type { JsonObject } from '../../core/json-values';
 import { seal } from '../../core/protocols/seal';
 
 /**
@@ -104,10 +104,10 @@ interface StreamedEvent {
 }
 
 function readStream(reader: AnswerReader, events: readonly StreamedEvent[]): readonly AnswerEvent[] {
-  const said = events.flatMap(({ name, data }) =>
+  const answerEvents = events.flatMap(({ name, data }) =>
     reader.event({ name, data: typeof data === 'string' ? data : JSON.stringify(data) }),
   );
-  return [...said, ...reader.end()];
+  return [...answerEvents, ...reader.end()];
 }
 
 function shown({ data, ...event }: { readonly data: string }): unknown {

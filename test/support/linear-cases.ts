@@ -1,11 +1,11 @@
 import { execFile } from 'node:child_process';
+import type { JsonObject } from '../../core/base/json-values';
 import { adapterNames, findAdapter } from '../../core/catalog/adapters';
 import type { AnswerEvent, AnswerReader, AnswerWriter } from '../../core/catalog/answer';
 import { type Conversation, NotTranslatable } from '../../core/catalog/conversation';
 import { TRANSLATED } from '../../core/catalog/protocols';
 import type { SseEvent, TranslatedCall, UpstreamAdapter } from '../../core/catalog/upstream';
 import { JsonScanner } from '../../core/http/json-scanner';
-import type { JsonObject } from '../../core/json-values';
 import { clientDialect } from '../../core/protocols/client-dialects';
 import { MESSAGES_TABLE } from '../../core/protocols/messages/request';
 import { Translation } from '../../core/protocols/translation';
@@ -13,8 +13,8 @@ import { planCuts } from '../../core/wire/body-edits';
 import upstreams from '../../plugins/upstreams';
 import { openAddressGate } from '../../policies/model-request/address-gate';
 import { checkFields } from '../../policies/model-request/check-fields';
-import { namedItems } from '../../policies/model-request/kept';
 import { CallObserver, callRules } from '../../policies/model-request/observe-call';
+import { namedItems } from '../../policies/model-request/pinned';
 import { acceptedRoles } from '../../policies/model-request/roles';
 import { requestOf } from '../fuzz/translation/client-requests';
 import { sampleCandidate } from './catalog-samples';
@@ -354,16 +354,16 @@ function writtenCases(client: Client): LinearCase[] {
 }
 
 function translatedCases({ name, send }: Spoken, client: Client): LinearCase[] {
-  const stream = (said: readonly AnswerEvent[]) => {
-    const { events } = send(said);
+  const stream = (answerEvents: readonly AnswerEvent[]) => {
+    const { events } = send(answerEvents);
     return () => {
       const translation = translationOf(name, client);
       for (const event of events) translation.event(event);
       translation.end();
     };
   };
-  const body = (said: readonly AnswerEvent[]) => {
-    const sent = send(said);
+  const body = (answerEvents: readonly AnswerEvent[]) => {
+    const sent = send(answerEvents);
     return () => void translationOf(name, client).body(sent.body);
   };
   return [...casesOf(ANSWERS, stream, ', as a stream'), ...casesOf(ANSWERS, body, ', as a body')];
@@ -402,12 +402,12 @@ export interface Measured {
 }
 
 /** From n to 8 n entries. */
-export const MOST_GROWTH = 12;
+export const MAX_GROWTH = 12;
 
 function measured({ name, most, work }: LinearCase): Measured {
   try {
     if (!isWritten(work)) return { name };
-    const growth = cpuGrowth(work, most, MOST_GROWTH);
+    const growth = cpuGrowth(work, most, MAX_GROWTH);
     return growth === undefined ? { name } : { name, growth };
   } catch (error) {
     return { name, error: String(error instanceof Error && error.cause !== undefined ? error.cause : error) };

@@ -8,7 +8,7 @@ import type {
 } from '../../core/ledger/allowances/allowance-store';
 import { readCalls } from '../../core/ledger/allowances/reported-calls';
 import { smallest } from '../../core/ledger/amount';
-import { countSpending, roomOf } from '../../core/ledger/key-limits';
+import { countSpending, remainingOf } from '../../core/ledger/key-limits';
 import {
   type AccountSnapshot,
   type AccountState,
@@ -170,7 +170,7 @@ export class ModelLedger extends MemoryLedger implements AllowanceStore {
   }
 
   async grant(request: GrantRequest): Promise<GrantOutcome> {
-    const { accountId, keyId, generation, wantE8, besideE8, leastE8, leaseMs } = request;
+    const { accountId, keyId, generation, wantE8, besideE8, minE8, leaseMs } = request;
     if (!this.isOpen) return { outcome: 'not_ready' };
     const known = this.allowances.get(accountId)?.get(generation);
     if (known?.state === 'live' && known.sequence === 0) return { outcome: 'granted', freeE8: known.totalE8 };
@@ -187,11 +187,11 @@ export class ModelLedger extends MemoryLedger implements AllowanceStore {
     const live = BigInt(this.#liveOf(accountId).length + 1);
     const most = smallest(
       account.availableE8 - besideE8,
-      roomOf(key, this.now()) - besideE8,
+      remainingOf(key, this.now()) - besideE8,
       account.availableE8 / (SHARE * live),
     );
     const freeE8 = smallest(wantE8, most);
-    if (freeE8 < leastE8) return { outcome: 'too_little' };
+    if (freeE8 < minE8) return { outcome: 'too_little' };
     const untilMs = this.now() + leaseMs;
     const opened = { keyId, sequence: 0, digest: '-', totalE8: 0n, openE8: 0n, untilMs, entry: undefined };
     const allowance: ModelAllowance = { ...opened, state: 'live' };
@@ -226,10 +226,10 @@ export class ModelLedger extends MemoryLedger implements AllowanceStore {
 
     const covered = account.status === 'active' || request.isSettling ? openE8 : smallest(openE8, al.openE8);
     const missingE8 = atLeast0(costE8 + covered - al.totalE8);
-    const isShort = missingE8 > 0n && missingE8 > smallest(account.availableE8, roomOf(key, this.now()));
+    const isShort = missingE8 > 0n && missingE8 > smallest(account.availableE8, remainingOf(key, this.now()));
     if (request.isPatient && isShort && this.#recallOthers(request, missingE8 > account.availableE8))
       return { outcome: 'recalling' };
-    this.#hold(accountId, al, atLeast0(smallest(missingE8, account.availableE8, roomOf(key, this.now()))));
+    this.#hold(accountId, al, atLeast0(smallest(missingE8, account.availableE8, remainingOf(key, this.now()))));
 
     const chargeE8 = smallest(costE8, al.totalE8);
     if (request.calls !== '') this.#charge(request, al, account, chargeE8);
@@ -307,7 +307,7 @@ export class ModelLedger extends MemoryLedger implements AllowanceStore {
   /** Returns the money that an allowance can get beyond what it has. */
   #more({ wantE8, besideE8, accountId, ...payer }: ReportRequest, al: ModelAllowance): bigint {
     const availableE8 = this.accounts.get(accountId)?.availableE8 ?? 0n;
-    const roomE8 = roomOf(this.keyOf({ accountId, ...payer }) as MemoryKey, this.now());
+    const roomE8 = remainingOf(this.keyOf({ accountId, ...payer }) as MemoryKey, this.now());
     const others = this.#liveOf(accountId).filter((each) => each !== al).length;
     const shareE8 = availableE8 / (SHARE * BigInt(others + 1)) - (al.totalE8 - al.openE8);
     return atLeast0(smallest(wantE8, availableE8 - besideE8, roomE8 - besideE8, shareE8));

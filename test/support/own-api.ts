@@ -1,9 +1,9 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Route } from '../../core/api/route';
+import { compileCheck } from '../../core/base/settings';
 import type { Plugin } from '../../core/gateway/plugin';
 import type { PluginGateway } from '../../core/gateway/plugin-gateway';
-import { compileCheck } from '../../core/settings';
 
 const PLUGINS = join(__dirname, '../../plugins');
 

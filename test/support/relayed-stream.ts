@@ -5,7 +5,7 @@ import { EventReader } from '../../core/wire/event-reader';
 import chat from '../../plugins/upstreams/chat';
 import type { KeepAlive } from '../../policies/sse-relay/keep-alive';
 import { sendStream } from '../../policies/sse-relay/stream-relay';
-import { TokenMeter } from '../../policies/token-metering';
+import { TokenUsageCounter } from '../../policies/token-metering';
 import { sampleCandidate } from './catalog-samples';
 import { SampleResponse, sampleGateway, sampleRequest } from './exchange';
 import { sampleModelRequest } from './request-sample';
@@ -92,7 +92,7 @@ export function relayStream(sent: Sent, head: string, options: RelayOptions): Re
   const candidate = { ...sampleCandidate('acme'), adapter: chat };
   const members = new Map(isUnchanged ? [['stream_options', '{"include_usage":true}']] : []);
   const request = sampleModelRequest({ protocol: 'chat', stream: true, maxOutputTokens: 100, members });
-  const meter = new TokenMeter(request);
+  const meter = new TokenUsageCounter(request);
   meter.begin(candidate);
   const events = new EventReader('chat', 1);
   const answer: StreamAnswer = {

@@ -1,5 +1,5 @@
 import type { ModelRequest } from '../../core/calls/call';
-import { textReading } from '../../core/protocols/reading';
+import { textReading } from '../../core/protocols/cost-factors';
 
 /** Makes a model request without a body. */
 export function sampleModelRequest(rest: Partial<ModelRequest> = {}): ModelRequest {

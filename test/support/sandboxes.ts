@@ -1,6 +1,6 @@
 import { strict as assert } from 'node:assert';
 import { request } from 'undici';
-import { offeringId } from '../../plugins/sandbox/offers/offering';
+import { offeringId } from '../../plugins/sandbox/offerings/offering';
 import type { Answered, GatewayOptions, TestGateway } from './gateway';
 import { until } from './until';
 

@@ -3,7 +3,7 @@ import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Route } from '../../core/api/route';
 import { compileRoutes, type ServeOptions } from '../../core/api/router';
-import { fail } from '../../core/errors';
+import { fail } from '../../core/base/errors';
 import { sendError } from '../../core/http/http';
 import type { Operator } from '../../core/operators/operators';
 import { quiet } from './databases';

@@ -1,6 +1,6 @@
 import { generateApi } from 'swagger-typescript-api';
 import type { Route, RouteAnswer } from '../../core/api/route';
-import type { Schema } from '../../core/settings';
+import type { Schema } from '../../core/base/settings';
 import { toOpenApi } from '../../plugins/openapi/schema';
 import { nameOf, ownRoutes } from './own-api';
 

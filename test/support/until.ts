@@ -1,7 +1,7 @@
 /** The most that one check with its pause counts, because both take longer on a busy machine. */
 const LOOK_MS = 50;
 /** The most by which uncounted time extends a short wait. */
-const LONGEST_MS = 30_000;
+const MAX_MS = 30_000;
 
 /** Waits for a condition, never for a time. Fails with the last error or value after `withinMs` of a machine that is not busy. */
 export async function until<T>(
@@ -10,7 +10,7 @@ export async function until<T>(
   withinMs = 30_000,
 ): Promise<NonNullable<T>> {
   const begunMs = performance.now();
-  const atMostMs = Math.max(withinMs, Math.min(4 * withinMs, LONGEST_MS));
+  const maxMs = Math.max(withinMs, Math.min(4 * withinMs, MAX_MS));
   let spentMs = 0;
   let last: unknown;
   for (let lookedMs = begunMs; ; ) {
@@ -24,7 +24,7 @@ export async function until<T>(
     const nowMs = performance.now();
     spentMs += Math.min(nowMs - lookedMs, LOOK_MS);
     lookedMs = nowMs;
-    if (spentMs > withinMs || nowMs - begunMs > atMostMs)
+    if (spentMs > withinMs || nowMs - begunMs > maxMs)
       throw new Error(`not within ${withinMs} ms: ${what}`, { cause: last });
     await new Promise((wake) => setTimeout(wake, 10));
   }

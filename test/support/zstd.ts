@@ -2,7 +2,7 @@
 const MAGIC = Buffer.from('28b52ffd', 'hex');
 /** A header without checksum and content size, with a window of 1 MB. */
 const HEADER = Buffer.from([0x00, 0x50]);
-const LARGEST_BLOCK = 131_072;
+const MAX_BLOCK = 131_072;
 const RAW = 0;
 const REPEATED = 1;
 
@@ -13,9 +13,9 @@ function block(type: number, bytes: number, isLast: boolean, content: Uint8Array
 }
 
 /** Makes a frame with uncompressed blocks, and compressed ones where a block repeats one byte. */
-export function zstdOf(content: Buffer, firstBlock = LARGEST_BLOCK): Buffer {
+export function zstdOf(content: Buffer, firstBlock = MAX_BLOCK): Buffer {
   const blocks: Buffer[] = [];
-  for (let at = 0, end = firstBlock; blocks.length === 0 || at < content.length; at = end, end += LARGEST_BLOCK) {
+  for (let at = 0, end = firstBlock; blocks.length === 0 || at < content.length; at = end, end += MAX_BLOCK) {
     const piece = content.subarray(at, end);
     const isRepeated = piece.length > 1 && piece.subarray(1).equals(piece.subarray(0, -1));
     const of = isRepeated ? piece.subarray(0, 1) : piece;
@@ -41,9 +41,7 @@ export function zstdWithWindow(content: Buffer, windowLog: number): Buffer {
 /** Makes a frame of this many blocks of 128 KB of one byte; each takes 4 bytes. */
 export function zstdBomb(blocks: number, byte = 0x20): Buffer {
   const content = Buffer.from([byte]);
-  const all = Array.from({ length: blocks }, (_, index) =>
-    block(REPEATED, LARGEST_BLOCK, index === blocks - 1, content),
-  );
+  const all = Array.from({ length: blocks }, (_, index) => block(REPEATED, MAX_BLOCK, index === blocks - 1, content));
   return Buffer.concat([MAGIC, HEADER, ...all]);
 }
 

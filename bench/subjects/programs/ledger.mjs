@@ -3,7 +3,7 @@ import { createRequire } from 'node:module';
 import { join } from 'node:path';
 
 const require = createRequire(join(process.env.DIST_FOLDER, 'bench.js'));
-const { newId } = require('./core/ids');
+const { newId } = require('./core/base/ids');
 const { connectRedis, duplicateRedis } = require('./core/storage/redis');
 const { RedisLedger } = require('./core/ledger/redis/redis-ledger');
 

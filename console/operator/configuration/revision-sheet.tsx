@@ -57,17 +57,17 @@ export function RevisionSheet({ revision, all }: Props) {
 function Lines({ before, after }: { readonly before: string | undefined; readonly after: string }) {
   const lines =
     before === undefined
-      ? after.split('\n').map((text) => ({ is: 'same' as const, text }))
+      ? after.split('\n').map((text) => ({ kind: 'same' as const, text }))
       : linesBetween(before, after);
   if (lines.length === 0) return <p class="quiet">The text is the same.</p>;
   return (
     // biome-ignore lint/a11y/useSemanticElements: a section needs a heading
     // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrolling element must be reachable by the keyboard
     <div class="lines mono" role="region" aria-label="Lines" tabIndex={0}>
-      {lines.map(({ is, text }, at) => (
+      {lines.map(({ kind, text }, at) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: lines have no other key
-        <div key={at} class={`text-line is-${is}`}>
-          <span class="unseen">{is === 'gone' ? 'Removed: ' : is === 'new' ? 'Added: ' : ''}</span>
+        <div key={at} class={`text-line is-${kind}`}>
+          <span class="unseen">{kind === 'gone' ? 'Removed: ' : kind === 'new' ? 'Added: ' : ''}</span>
           {text === '' ? ' ' : text}
         </div>
       ))}
@@ -77,7 +77,7 @@ function Lines({ before, after }: { readonly before: string | undefined; readonl
 
 export interface Line {
   /** `gap` replaces lines that are in both texts and not shown. */
-  readonly is: 'same' | 'gone' | 'new' | 'gap';
+  readonly kind: 'same' | 'gone' | 'new' | 'gap';
   readonly text: string;
 }
 
@@ -88,11 +88,11 @@ const AROUND = 3;
 function linesBetween(before: string, after: string): readonly Line[] {
   const all = compare(before.split('\n'), after.split('\n'));
   const isNear = all.map((_, at) =>
-    all.slice(Math.max(0, at - AROUND), at + AROUND + 1).some(({ is }) => is !== 'same'),
+    all.slice(Math.max(0, at - AROUND), at + AROUND + 1).some(({ kind }) => kind !== 'same'),
   );
   return all.flatMap((line, at) => {
     if (isNear[at]) return [line];
-    return isNear[at - 1] && isNear.indexOf(true, at) !== -1 ? [{ is: 'gap' as const, text: '⋯' }] : [];
+    return isNear[at - 1] && isNear.indexOf(true, at) !== -1 ? [{ kind: 'gap' as const, text: '⋯' }] : [];
   });
 }
 
@@ -104,7 +104,7 @@ function compare(before: readonly string[], after: readonly string[]): readonly 
   const most = Math.min(before.length, after.length) - start;
   while (end < most && before.at(-1 - end) === after.at(-1 - end)) end += 1;
   const [gone, added] = [before.slice(start, before.length - end), after.slice(start, after.length - end)];
-  const same = (lines: readonly string[]) => lines.map((text): Line => ({ is: 'same', text }));
+  const same = (lines: readonly string[]) => lines.map((text): Line => ({ kind: 'same', text }));
   return [...same(before.slice(0, start)), ...between(gone, added), ...same(before.slice(before.length - end))];
 }
 
@@ -123,14 +123,14 @@ function between(gone: readonly string[], added: readonly string[]): readonly Li
   while (i < gone.length || j < added.length) {
     const [one, two] = [gone[i], added[j]];
     if (one !== undefined && one === two) {
-      lines.push({ is: 'same', text: one });
+      lines.push({ kind: 'same', text: one });
       i += 1;
       j += 1;
     } else if (one !== undefined && (two === undefined || at(i + 1, j) >= at(i, j + 1))) {
-      lines.push({ is: 'gone', text: one });
+      lines.push({ kind: 'gone', text: one });
       i += 1;
     } else {
-      lines.push({ is: 'new', text: two ?? '' });
+      lines.push({ kind: 'new', text: two ?? '' });
       j += 1;
     }
   }

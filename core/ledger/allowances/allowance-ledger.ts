@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
-import { newId } from '../../ids';
-import { andThen, type MaybeLater } from '../../later';
-import { RecentlyUsed } from '../../recently-used';
-import type { Stop } from '../../resources';
+import { newId } from '../../base/ids';
+import { andThen, type MaybeLater } from '../../base/maybe-later';
+import { RecentlyUsed } from '../../base/recently-used';
+import type { Stop } from '../../base/resources';
 import { assertAmount, repeatOpen, smallest } from '../amount';
 import {
   type AccountState,
@@ -21,7 +21,7 @@ import {
   type SettleRequest,
   WrongPayer,
 } from '../ledger';
-import { Allowance, besideOf, leastFree, type OpenCall, rightNow } from './allowance';
+import { Allowance, besideOf, minFree, type OpenCall, rightNow } from './allowance';
 import { ALLOWANCE_LEASE_MS, type AllowanceStore } from './allowance-store';
 import { KeyTraffic } from './key-traffic';
 import type { CallEnding, ReportedCall } from './reported-calls';
@@ -297,9 +297,9 @@ export class AllowanceLedger implements Calls {
     key.isAsking = true;
     const medianE8 = traffic.medianHoldE8();
     const [generation, askedAt] = [newId(), rightNow()];
-    const [wantE8, besideE8, leastE8] = [leastFree(medianE8), besideOf(medianE8), medianE8 > 0n ? medianE8 : 1n];
+    const [wantE8, besideE8, minE8] = [minFree(medianE8), besideOf(medianE8), medianE8 > 0n ? medianE8 : 1n];
     this.#inner
-      .grant({ accountId, keyId, generation, keyRev, wantE8, besideE8, leastE8, leaseMs: ALLOWANCE_LEASE_MS })
+      .grant({ accountId, keyId, generation, keyRev, wantE8, besideE8, minE8, leaseMs: ALLOWANCE_LEASE_MS })
       .then((answer) => {
         if (answer.outcome !== 'granted') return;
         this.#generations.add(generation);

@@ -17,7 +17,7 @@ export interface GrantRequest extends Payer {
   /** How much must stay available on account and key beside the allowance. */
   readonly besideE8: bigint;
   /** The smallest amount worth granting: if less is available, the ledger grants nothing. */
-  readonly leastE8: bigint;
+  readonly minE8: bigint;
   readonly leaseMs: number;
 }
 

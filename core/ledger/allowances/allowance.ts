@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { newId } from '../../ids';
+import { newId } from '../../base/ids';
 import { largest } from '../amount';
 import type { Payer } from '../ledger';
 import { ADMIT_MS, ALLOWANCE_LEASE_MS, type ReportOutcome, type ReportRequest } from './allowance-store';
@@ -14,11 +14,11 @@ export interface OpenCall {
 
 /** How many of the key's usual holds must stay available on account and key beside an allowance. */
 const HOLDS_BESIDE = 20n;
-const LEAST_HOLDS = 10n;
+const MIN_HOLDS = 10n;
 
 /** Returns how much free money a new allowance asks for: enough for some calls. */
-export function leastFree(medianHoldE8: bigint): bigint {
-  return LEAST_HOLDS * medianHoldE8;
+export function minFree(medianHoldE8: bigint): bigint {
+  return MIN_HOLDS * medianHoldE8;
 }
 
 export function besideOf(medianHoldE8: bigint): bigint {
@@ -50,7 +50,7 @@ export class Allowance implements Payer {
   #lease: Moment;
   #freeWhenSentE8 = 0n;
   /** The most that was open at once since the last report, and the cost of a report's calls. Both decrease slowly. */
-  #mostOpenE8 = 0n;
+  #maxOpenE8 = 0n;
   #spentE8 = 0n;
 
   constructor(payer: Payer, granted: { generation: string; keyRev: number; freeE8: bigint; askedAt: Moment }) {
@@ -72,7 +72,7 @@ export class Allowance implements Payer {
   hold(amountE8: bigint): void {
     this.freeE8 -= amountE8;
     this.openE8 += amountE8;
-    this.#mostOpenE8 = largest(this.openE8, this.#mostOpenE8);
+    this.#maxOpenE8 = largest(this.openE8, this.#maxOpenE8);
     this.isChanged = true;
   }
 
@@ -112,7 +112,7 @@ export class Allowance implements Payer {
     const costE8 = calls.reduce((sum, call) => sum + call.costE8, 0n);
     this.#spentE8 = largest(costE8, sinking(this.#spentE8));
     const desiredE8 = wantsMore ? this.#wantedFree(medianHoldE8) : 0n;
-    this.#mostOpenE8 = largest(this.openE8, sinking(this.#mostOpenE8));
+    this.#maxOpenE8 = largest(this.openE8, sinking(this.#maxOpenE8));
     const hasE8 = this.freeE8 > 0n ? this.freeE8 : 0n;
     const giveE8 = this.admits && wantsMore ? (hasE8 > 2n * desiredE8 ? hasE8 - desiredE8 : 0n) : hasE8;
     this.freeE8 -= giveE8;
@@ -142,8 +142,8 @@ export class Allowance implements Payer {
 
   /** Returns how much should be free: half more than what may be open at once, plus what calls cost until the report after the next is answered. */
   #wantedFree(medianHoldE8: bigint): bigint {
-    const spareE8 = (this.#mostOpenE8 * 3n) / 2n - this.openE8;
-    return largest(spareE8, leastFree(medianHoldE8)) + 2n * this.#spentE8;
+    const spareE8 = (this.#maxOpenE8 * 3n) / 2n - this.openE8;
+    return largest(spareE8, minFree(medianHoldE8)) + 2n * this.#spentE8;
   }
 
   /** Applies the ledger's answer to a report that was first sent at that moment. */

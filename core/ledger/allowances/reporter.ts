@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { Counter } from 'prom-client';
-import { metrics } from '../../metrics';
-import { formatUsd } from '../../money';
+import { metrics } from '../../base/metrics';
+import { formatUsd } from '../../base/money';
 import { LedgerUnavailable } from '../ledger';
 import type { KeptReport, Opening } from '../spool/spool-file';
 import { type Allowance, rightNow } from './allowance';
@@ -26,7 +26,7 @@ interface ReporterOptions {
 }
 
 const FIRST_PAUSE_MS = 20;
-const LONGEST_PAUSE_MS = 1_000;
+const MAX_PAUSE_MS = 1_000;
 const RECALL_PAUSE_MS = 5;
 
 const reports = new Counter({
@@ -129,7 +129,7 @@ export class Reporter {
         continue;
       }
       await sleep(pauseMs);
-      pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS);
+      pauseMs = Math.min(pauseMs * 2, MAX_PAUSE_MS);
     }
   }
 }

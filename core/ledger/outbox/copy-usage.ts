@@ -1,7 +1,7 @@
 import type { Knex } from 'knex';
+import { clampToCountable } from '../../base/money';
 import { ATTEMPT_COPY, type RecordedAttempt } from '../../catalog/attempt-fields';
 import { USAGE_COPY } from '../../catalog/usage-fields';
-import { atMostCountable } from '../../money';
 import { CopyRows, copyInto, NotCopyable } from '../../storage/copy-rows';
 import { ADD_CAUSED_EXCESS, type UsageRow } from './rows';
 
@@ -33,7 +33,7 @@ export async function copyUsage(trx: Knex.Transaction, rows: readonly UsageRow[]
     if (parsed['made'] !== undefined) addAttempts(attempts, parsed);
     const excessE8 = excessOf(parsed);
     if (excessE8 > 0n)
-      caused.push({ account_id: parsed['accountId'], key_id: parsed['keyId'], e8: String(atMostCountable(excessE8)) });
+      caused.push({ account_id: parsed['accountId'], key_id: parsed['keyId'], e8: String(clampToCountable(excessE8)) });
   }
   await copyInto(trx, RECORDS, records);
   await copyInto(trx, ATTEMPTS, attempts);
@@ -52,9 +52,9 @@ function addRecord(rows: CopyRows, { rid, reportId, costE8 }: UsageRow, record: 
   rows.begin(VALUES_OF_RECORD);
   rows.add('uuid', rid);
   rows.add('uuid', reportId);
-  for (const { name, sql, otherwise } of USAGE_COPY) {
+  for (const { name, sql, fallback } of USAGE_COPY) {
     if (name === 'costE8') rows.add(sql, costE8.toString());
-    else rows.add(sql, record[name] ?? otherwise);
+    else rows.add(sql, record[name] ?? fallback);
   }
 }
 
@@ -64,8 +64,8 @@ function addAttempts(rows: CopyRows, { requestId, accountId, made }: Parsed): vo
     rows.begin(VALUES_OF_ATTEMPT);
     rows.add('text', requestId);
     rows.add('uuid', accountId);
-    for (const { recorded, sql, otherwise } of ATTEMPT_COPY) {
-      const usual = otherwise === 'place' ? index + 1 : otherwise === 'upstream' ? each.upstream : otherwise;
+    for (const { recorded, sql, fallback } of ATTEMPT_COPY) {
+      const usual = fallback === 'place' ? index + 1 : fallback === 'upstream' ? each.upstream : fallback;
       rows.add(sql, each[recorded] ?? usual);
     }
   }

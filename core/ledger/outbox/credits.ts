@@ -1,6 +1,6 @@
 import type { Knex } from 'knex';
-import { timeOfId } from '../../ids';
-import { formatUsd } from '../../money';
+import { timeOfId } from '../../base/ids';
+import { formatUsd } from '../../base/money';
 import { writeAudit } from '../../storage/audit';
 import type { CreditOutcome, Ledger } from '../ledger';
 import type { ShipOptions } from './ship';

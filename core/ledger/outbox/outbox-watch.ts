@@ -1,8 +1,8 @@
 import type { Logger } from 'pino';
 import { Counter, Gauge } from 'prom-client';
-import { startLoop } from '../../loop';
-import { metrics } from '../../metrics';
-import type { Stop } from '../../resources';
+import { startLoop } from '../../base/loop';
+import { metrics } from '../../base/metrics';
+import type { Stop } from '../../base/resources';
 import type { Outbox } from '../ledger';
 import type { Shipper } from './shipper';
 

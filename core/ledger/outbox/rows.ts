@@ -1,8 +1,8 @@
 import type { Knex } from 'knex';
+import { timeOfId } from '../../base/ids';
+import { MAX_AMOUNT_E8 } from '../../base/money';
 import { ATTEMPT_SQL, type RecordedAttempt } from '../../catalog/attempt-fields';
 import { USAGE_SQL } from '../../catalog/usage-fields';
-import { timeOfId } from '../../ids';
-import { MAX_AMOUNT_E8 } from '../../money';
 import type { OutboxEntry } from '../ledger';
 
 /** A usage record with the values that only the ledger knows. */
@@ -194,7 +194,7 @@ export function expiredRecord(facts: string): string {
   return `${EXPIRED.slice(0, -1)},${facts.slice(1)}`;
 }
 
-export interface Reservation {
+interface ReservationRow {
   readonly rid: string;
   readonly accountId: string;
 }
@@ -217,7 +217,10 @@ const WRITTEN = `
   WHERE coalesce(closing.found, reported.found) IS NOT NULL`;
 
 /** Returns the ids of the reservations that Postgres has as closed: by an entry, or by the record of a reported call. */
-export async function writtenCalls(database: Knex, reservations: readonly Reservation[]): Promise<ReadonlySet<string>> {
+export async function writtenCalls(
+  database: Knex,
+  reservations: readonly ReservationRow[],
+): Promise<ReadonlySet<string>> {
   const wanted = reservations.map(({ rid, accountId }) => ({ rid, accountId, at: new Date(timeOfId(rid)) }));
   const { rows } = await database.raw<{ rows: { rid: string }[] }>(WRITTEN, { reservations: JSON.stringify(wanted) });
   return new Set(rows.map(({ rid }) => rid));

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex';
 import type { Logger } from 'pino';
-import { eachAtOnce } from '../../each-at-once';
+import { forEachConcurrent } from '../../base/for-each-concurrent';
 import { canCopy, NotCopyable } from '../../storage/copy-rows';
 import { type Outbox, type OutboxEntry, SHARDS } from '../ledger';
 import { ALL_SHARDS } from '../shard';
@@ -75,7 +75,7 @@ async function shipGroup(
   if (isAllNew) options.onWritten?.(some.flatMap(([, entries]) => entries.flatMap(ridsOf)));
   // Entries are trimmed only after the commit, because an uncommitted entry must not be forgotten. After a crash in between, a
   // shipper writes the same rows again, which changes nothing.
-  await eachAtOnce(some, TRIMMED_AT_ONCE, ([shard, entries]) => options.ledger.trimOutbox(shard, entries));
+  await forEachConcurrent(some, TRIMMED_AT_ONCE, ([shard, entries]) => options.ledger.trimOutbox(shard, entries));
   return {
     full: [...heads.keys()].filter((shard) => heads.get(shard)?.length === perShard),
     taken: shards.filter((shard) => !heads.has(shard)),

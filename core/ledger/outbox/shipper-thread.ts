@@ -1,7 +1,7 @@
 import { Worker } from 'node:worker_threads';
 import type { Logger } from 'pino';
 import { Counter } from 'prom-client';
-import { metrics } from '../../metrics';
+import { metrics } from '../../base/metrics';
 import { shardOf } from '../shard';
 import { COLLECT_MS, type Shipper } from './shipper';
 
@@ -31,7 +31,7 @@ const MANY = 30;
 /** How long a thread may be silent before it counts as shipping nothing. */
 const SILENCE_MS = 5_000;
 const FIRST_PAUSE_MS = 100;
-const LONGEST_PAUSE_MS = 5_000;
+const MAX_PAUSE_MS = 5_000;
 
 const restarts = new Counter({
   name: 'tollgate_ledger_shipper_restarts_total',
@@ -83,7 +83,7 @@ export function startShipperThread(options: ShipperThreadOptions): Shipper {
     restarts.inc();
     log.error({ reason: String(reason), againAfterMs: pauseMs }, 'the shipper failed and is restarted');
     pausing = setTimeout(start, pauseMs);
-    pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS);
+    pauseMs = Math.min(pauseMs * 2, MAX_PAUSE_MS);
   };
 
   start();

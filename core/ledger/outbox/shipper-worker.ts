@@ -1,7 +1,7 @@
 /** The program of the shipper's thread (shipper-thread.ts): a shipper with its own connections to Redis and Postgres. */
 import { parentPort, workerData } from 'node:worker_threads';
 import { pino } from 'pino';
-import { log } from '../../log';
+import { log } from '../../base/log';
 import { openPostgres } from '../../storage/database';
 import { connectRedis } from '../../storage/redis';
 import { RedisLedger } from '../redis/redis-ledger';

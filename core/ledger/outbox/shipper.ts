@@ -1,6 +1,6 @@
-import { isDatabaseUnavailable } from '../../database-reach';
-import { startLoop } from '../../loop';
-import type { Stop } from '../../resources';
+import { isDatabaseUnavailable } from '../../base/database-availability';
+import { startLoop } from '../../base/loop';
+import type { Stop } from '../../base/resources';
 import type { Outbox, Recovery } from '../ledger';
 import { ALL_SHARDS, shardOf } from '../shard';
 import { findWaiting, type ShipOptions, SteppedBack, shipShards } from './ship';
@@ -31,7 +31,7 @@ export const COLLECT_MS = 75;
 const SWEEP_EVERY_MS = 1_000;
 /** The longest pause between sweeps while they find nothing and no nudge comes, because a sweep asks every shard. */
 const SWEEP_AT_REST_EVERY_MS = 16_000;
-const LONGEST_PAUSE_MS = 5_000;
+const MAX_PAUSE_MS = 5_000;
 
 export function startShipper(options: ShipperOptions): ShardShipper {
   const { ledger, log, collectMs = COLLECT_MS } = options;
@@ -70,7 +70,7 @@ export function startShipper(options: ShipperOptions): ShardShipper {
       failures = 0;
     },
     {
-      everyMs: () => (failures === 0 ? pauseMs : Math.min(100 * 2 ** failures, LONGEST_PAUSE_MS)),
+      everyMs: () => (failures === 0 ? pauseMs : Math.min(100 * 2 ** failures, MAX_PAUSE_MS)),
       collectMs,
       whenFailed: (error, times) => {
         failures = times;

@@ -21,7 +21,7 @@ local RECALLED_MS = 10000
 local LEASE_MS = 3000
 
 -- No lease is as long. If one seems to be, Redis' clock was set back after the lease was granted.
-local LONGEST_MS = 1800000
+local MAX_LEASE_MS = 1800000
 
 -- How long open calls stay covered if their node does not report.
 local OPEN_MS = 120000
@@ -88,7 +88,7 @@ end
 
 -- Returns when a lease ends. If that is impossibly late, the clock was set back, and the lease ends LEASE_MS from now.
 local function end_of(until_ms, now)
-  return until_ms > now + LONGEST_MS and now + LEASE_MS or until_ms
+  return until_ms > now + MAX_LEASE_MS and now + LEASE_MS or until_ms
 end
 
 local function each_allowance(account, work)

@@ -4,10 +4,10 @@ import type {
   AccountState,
   ClosedEntry,
   EntryKind,
-  Inspection,
   KeyMoney,
   KeySettings,
   KeySnapshot,
+  LedgerInspection,
   OutboxEntry,
   PaidIntent,
   SetKeyRequest,
@@ -118,7 +118,7 @@ interface Seen {
 }
 
 /** Reads the answer of inspect.lua. */
-export function readInspection(json: string): Inspection {
+export function readInspection(json: string): LedgerInspection {
   const { now, accounts, keys, holds } = JSON.parse(json) as Seen;
   return {
     nowMs: Number(now),

@@ -6,7 +6,7 @@
 -- The functions read reservations that are not among a script's KEYS; all are in the account's slot.
 
 -- The same as in ledger.ts.
-local INTENTS_AT_MOST = 10000
+local MAX_INTENTS = 10000
 
 -- A key is known for ten minutes after its call, and its reservation for fifteen. The reservation has this time left when the key
 -- is forgotten.
@@ -42,7 +42,7 @@ local function is_charged(state, charged) return state == 'settled' and charged 
 -- replaces up to two keys that may be used again, so that these never pile up.
 local function find_room(calls, order, key)
   local added = redis.call('HEXISTS', calls, key) == 1 and 0 or 1
-  local excess = redis.call('ZCARD', order) + added - INTENTS_AT_MOST
+  local excess = redis.call('ZCARD', order) + added - MAX_INTENTS
   local room = { dropped = {}, moved = {} }
   for at = 0, LOOKED_AT - 1 do
     local oldest = redis.call('ZRANGE', order, at, at)[1]

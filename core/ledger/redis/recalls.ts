@@ -42,7 +42,7 @@ interface RecallsOptions {
 }
 
 const FIRST_PAUSE_MS = 2;
-const LONGEST_PAUSE_MS = 50;
+const MAX_PAUSE_MS = 50;
 
 /** Recalls money that nodes have in advance. All operations that wait for the same money share one recall. */
 export class Recalls {
@@ -85,7 +85,7 @@ export class Recalls {
     while (performance.now() < until) {
       if ((await countLive(accountId, keyId)) === 0) return;
       await sleep(pauseMs);
-      pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS);
+      pauseMs = Math.min(pauseMs * 2, MAX_PAUSE_MS);
     }
     throw new LedgerUnavailable('nodes that hold money in advance did not return it in time');
   }

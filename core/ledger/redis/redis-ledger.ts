@@ -1,8 +1,8 @@
 import { Redis } from 'ioredis';
 import type { Logger } from 'pino';
-import { eachAtOnce } from '../../each-at-once';
-import { newId } from '../../ids';
-import { MAX_AMOUNT_E8 } from '../../money';
+import { forEachConcurrent } from '../../base/for-each-concurrent';
+import { newId } from '../../base/ids';
+import { MAX_AMOUNT_E8 } from '../../base/money';
 import { type LuaScript, loadScript } from '../../storage/lua';
 import { duplicateRedis, type RedisClient } from '../../storage/redis';
 import {
@@ -27,10 +27,10 @@ import {
   type CreditRequest,
   type ExpireOutcome,
   type FindKeyOutcome,
-  type Inspection,
   type KeyState,
   type KeyStatus,
   type Ledger,
+  type LedgerInspection,
   LedgerUnavailable,
   type OutboxEntry,
   type Payer,
@@ -193,10 +193,10 @@ export class RedisLedger implements Ledger, AllowanceStore {
   }
 
   async reserve(request: ReserveRequest): Promise<ReserveOutcome> {
-    const { accountId, keyId, rid, amountE8, leastE8 = amountE8, lifetimeMs, keyRev, facts, tokens, intent } = request;
+    const { accountId, keyId, rid, amountE8, minE8 = amountE8, lifetimeMs, keyRev, facts, tokens, intent } = request;
     assertAmount(amountE8);
     const keys = keysOf(request, 'meta', 'a', 'k', `r:${rid}`, 'exp');
-    const args = [rid, amountE8, lifetimeMs, keyRev, accountId, keyId, facts, tokens, leastE8];
+    const args = [rid, amountE8, lifetimeMs, keyRev, accountId, keyId, facts, tokens, minE8];
     if (intent !== undefined) {
       keys.push(...keysOf(request, 'i', 'io'));
       args.push(intent.key, intent.body, intent.requestId);
@@ -262,8 +262,8 @@ export class RedisLedger implements Ledger, AllowanceStore {
   }
 
   async grant(request: GrantRequest): Promise<GrantOutcome> {
-    const { accountId, keyId, generation, keyRev, wantE8, besideE8, leastE8, leaseMs } = request;
-    const args = [generation, accountId, keyId, keyRev, wantE8, besideE8, leastE8, leaseMs];
+    const { accountId, keyId, generation, keyRev, wantE8, besideE8, minE8, leaseMs } = request;
+    const args = [generation, accountId, keyId, keyRev, wantE8, besideE8, minE8, leaseMs];
     return this.#ask(SCRIPT.grant, { accountId, id: generation }, keysOf(request, 'meta', 'a', 'k', 'exp'), args);
   }
 
@@ -407,7 +407,7 @@ export class RedisLedger implements Ledger, AllowanceStore {
     const { redis } = this.#background;
     if (limit === 1 && redis instanceof Redis) return this.#readFirst(redis, shards);
     const found = new Map<number, readonly OutboxEntry[]>();
-    await eachAtOnce(shards, OUTBOXES_AT_ONCE, async (shard) => {
+    await forEachConcurrent(shards, OUTBOXES_AT_ONCE, async (shard) => {
       const head = await this.#readHead(`${shardPrefix(shard)}ob`, limit);
       if (head.length > 0) found.set(shard, head);
     });
@@ -452,7 +452,7 @@ export class RedisLedger implements Ledger, AllowanceStore {
     }
   }
 
-  async inspect(shard: number, accountIds: readonly string[], keyIds: readonly string[]): Promise<Inspection> {
+  async inspect(shard: number, accountIds: readonly string[], keyIds: readonly string[]): Promise<LedgerInspection> {
     const p = shardPrefix(shard);
     const wanted = JSON.stringify({ accounts: accountIds, keys: keyIds });
     const [word, seen = ''] = await this.#background.run(SCRIPT.inspect, [`${p}meta`, `${p}exp`], [p, wanted]);
@@ -530,14 +530,14 @@ export class RedisLedger implements Ledger, AllowanceStore {
   }
 
   async restore(accounts: readonly AccountSnapshot[]): Promise<void> {
-    await eachAtOnce(accounts, RESTORED_AT_ONCE, (account) => this.#restore(account));
+    await forEachConcurrent(accounts, RESTORED_AT_ONCE, (account) => this.#restore(account));
   }
 
   async #restore(account: AccountSnapshot): Promise<void> {
     const p = accountPrefix(account.accountId);
     const args = [account.accountId, p, describeSnapshot(account), CLOSED];
     await this.#background.run(SCRIPT.restore, [`${p}a:${account.accountId}`, `${p}exp`], args);
-    await eachAtOnce(account.keys.flatMap(indexEntries), INDEXED_AT_ONCE, ({ entry, values }) =>
+    await forEachConcurrent(account.keys.flatMap(indexEntries), INDEXED_AT_ONCE, ({ entry, values }) =>
       this.#background.run(SCRIPT['index-key'], [entry], values),
     );
   }

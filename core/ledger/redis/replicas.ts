@@ -1,8 +1,8 @@
 import { Cluster } from 'ioredis';
 import type { Logger } from 'pino';
 import { Counter } from 'prom-client';
-import { metrics } from '../../metrics';
-import { StartFailure } from '../../start-failure';
+import { metrics } from '../../base/metrics';
+import { StartFailure } from '../../base/start-failure';
 import type { LuaScript } from '../../storage/lua';
 import { COMMAND_TIMEOUT_MS, duplicateRedis, type RedisClient } from '../../storage/redis';
 import { LedgerUnavailable } from '../ledger';

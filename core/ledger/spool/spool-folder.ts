@@ -1,7 +1,7 @@
 import { readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { newId } from '../../ids';
-import { StartFailure } from '../../start-failure';
+import { newId } from '../../base/ids';
+import { StartFailure } from '../../base/start-failure';
 import { type DataFolderLock, lockDataFolder } from '../../storage/data-folder';
 import { FileOnDisk, type SpoolFile } from './spool-file';
 

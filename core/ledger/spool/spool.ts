@@ -1,9 +1,9 @@
 import type { Knex } from 'knex';
 import type { Logger } from 'pino';
 import { Counter, Gauge } from 'prom-client';
-import { startLoop } from '../../loop';
-import { metrics } from '../../metrics';
-import type { Stop } from '../../resources';
+import { startLoop } from '../../base/loop';
+import { metrics } from '../../base/metrics';
+import type { Stop } from '../../base/resources';
 import type { AllowanceStore } from '../allowances/allowance-store';
 import { type LeaseTimes, leaseTimes } from '../lease-times';
 import type { Calls } from '../ledger';

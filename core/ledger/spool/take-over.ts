@@ -1,4 +1,4 @@
-import { newId } from '../../ids';
+import { newId } from '../../base/ids';
 import { digestOf } from '../allowances/allowance';
 import { ALLOWANCE_LEASE_MS, type AllowanceStore, type ReportRequest } from '../allowances/allowance-store';
 import { type ReportedCall, writeCalls } from '../allowances/reported-calls';

@@ -1,4 +1,4 @@
-import type { Inspection, SeenHold } from '../ledger';
+import type { LedgerInspection, SeenHold } from '../ledger';
 
 /** What must hold of the ledger at every moment. Documents, tests and metrics use these names, and a violation names one of them. */
 export const INVARIANTS = {
@@ -58,7 +58,7 @@ export function violation(
 export const PATIENCE_MS = 60_000;
 
 /** Returns the violations that one view of an account in the ledger shows by itself. */
-export function judgeAccount(accountId: string, { accounts, holds, nowMs }: Inspection): readonly Violation[] {
+export function judgeAccount(accountId: string, { accounts, holds, nowMs }: LedgerInspection): readonly Violation[] {
   const account = accounts.get(accountId);
   if (account === undefined) return [];
   const { availableE8, heldE8, postedE8, seq } = account;
@@ -86,7 +86,7 @@ function judgeHold({ accountId, keyId, rid, deadlineMs, ofCall }: SeenHold, seq:
 export function judgeKey(
   accountId: string,
   keyId: string,
-  { accounts, keys, holds }: Inspection,
+  { accounts, keys, holds }: LedgerInspection,
 ): readonly Violation[] {
   const key = keys.get(keyId);
   if (key === undefined) return [];

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex';
-import type { Inspection, Ledger, OutboxEntry } from '../ledger';
+import type { Ledger, LedgerInspection, OutboxEntry } from '../ledger';
 import { findWaiting } from '../outbox/ship';
 import { shardOf } from '../shard';
 import { judgeAccount, judgeKey, PATIENCE_MS, type Violation, violation } from './invariants';
@@ -24,7 +24,7 @@ interface VerifyRequest {
   readonly days: number;
 }
 
-export interface Verified {
+interface Verified {
   readonly accounts: number;
   readonly entries: number;
   readonly violations: readonly Violation[];
@@ -149,7 +149,7 @@ async function follow(
   { ledger, database, patienceMs = ON_ITS_WAY_MS }: VerifyOptions,
   shard: number,
   chains: readonly Chain[],
-  { accounts }: Inspection,
+  { accounts }: LedgerInspection,
 ): Promise<readonly Violation[]> {
   const upto = new Map([...accounts].map(([id, { seq }]) => [id, seq]));
   const isBehind = (chain: Chain) => chain.seq < (upto.get(chain.accountId) ?? 0);
@@ -197,7 +197,7 @@ function continueWith(
 
 function compareAccounts(
   accounts: readonly AccountRow[],
-  seen: Inspection,
+  seen: LedgerInspection,
   chains: readonly Chain[],
   written: ReadonlyMap<string, number>,
 ): readonly Violation[] {
@@ -216,7 +216,7 @@ function compareAccounts(
   });
 }
 
-function compareKeys(keys: readonly KeyRow[], seen: Inspection, chains: readonly Chain[]): readonly Violation[] {
+function compareKeys(keys: readonly KeyRow[], seen: LedgerInspection, chains: readonly Chain[]): readonly Violation[] {
   const byId = new Map(chains.map((chain) => [chain.accountId, chain]));
   return keys.flatMap(({ id: keyId, accountId, settled }) => {
     const key = seen.keys.get(keyId);

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { Counter, Gauge } from 'prom-client';
-import { type Loop, startLoop } from '../../loop';
-import { metrics } from '../../metrics';
+import { type Loop, startLoop } from '../../base/loop';
+import { metrics } from '../../base/metrics';
 import { LedgerUnavailable } from '../ledger';
 import { INVARIANTS, type Invariant, type Violation } from './invariants';
 import { type VerifyOptions, verify, verifyOutbox } from './verify';
@@ -83,8 +83,8 @@ async function pass(options: WatchOptions, signal: AbortSignal): Promise<void> {
     accountsVerified.inc(done.accounts);
     entriesVerified.inc(done.entries);
     after = done.next;
-    const leastMs = Math.max(done.accounts / accountsPerSecond, done.entries / ENTRIES_PER_SECOND) * 1_000;
-    await sleep(Math.max(0, leastMs - (Date.now() - begun)), undefined, { signal, ref: false }).catch(() => undefined);
+    const minMs = Math.max(done.accounts / accountsPerSecond, done.entries / ENTRIES_PER_SECOND) * 1_000;
+    await sleep(Math.max(0, minMs - (Date.now() - begun)), undefined, { signal, ref: false }).catch(() => undefined);
     if (signal.aborted) return;
   } while (after !== undefined);
   for (const invariant of Object.keys(INVARIANTS) as Invariant[])

@@ -1,12 +1,12 @@
-import { append } from '../../append';
+import { append } from '../../base/collections';
+import { asArray, asCount, asObject, asText, type JsonObject } from '../../base/json-values';
 import type { AnswerEvent, AnswerReader } from '../../catalog/answer';
 import { readUsualError, type SseEvent } from '../../catalog/upstream';
-import { asArray, asCount, asObject, asText, type JsonObject } from '../../json-values';
 import { beginOf, usageEvents } from '../answer-events';
 import { parseEvent } from '../event-json';
 import type { UsageSettings } from '../usage-report';
 import { ChoiceReader } from './read-choice';
-import { readUsage } from './usage';
+import { readChatUsage } from './usage';
 
 /** Reads one answer. In a native one nothing is a contradiction, because its client gets it as it is. */
 export class ChatReader implements AnswerReader {
@@ -33,8 +33,8 @@ export class ChatReader implements AnswerReader {
   body(body: unknown): readonly AnswerEvent[] {
     const answer = asObject(body);
     if (answer === undefined && !this.isNative) throw new Error('the answer is no JSON object');
-    const said = this.#read(answer ?? {}, 'message');
-    return said.at(-1)?.is === 'error' ? said : [...said, ...this.#end()];
+    const events = this.#read(answer ?? {}, 'message');
+    return events.at(-1)?.is === 'error' ? events : [...events, ...this.#end()];
   }
 
   end(): readonly AnswerEvent[] {
@@ -48,30 +48,30 @@ export class ChatReader implements AnswerReader {
     const choices = asArray(answer['choices']);
     // Some upstreams report running counts in every chunk. The final ones are in a chunk without choices, or end the choices.
     const isLast = choices.length === 0 || choices.some((each) => reasonOf(asObject(each) ?? {}) !== '');
-    const usage = readUsage(answer, this.settings as UsageSettings | undefined);
-    const said = usageEvents(usage, isLast && asObject(answer['usage']) !== undefined);
+    const usage = readChatUsage(answer, this.settings as UsageSettings | undefined);
+    const events = usageEvents(usage, isLast && asObject(answer['usage']) !== undefined);
     // Some upstreams send a chunk before the first that has neither choices nor an id.
-    if (choices.length > 0 || member === 'message') this.#begin(answer, said);
+    if (choices.length > 0 || member === 'message') this.#begin(answer, events);
     for (let at = 0; at < choices.length; at += 1) {
       const choice = asObject(choices[at]);
-      if (choice !== undefined) this.#readChoice(choice, asCount(choice['index']) ?? at, member, said);
-      if (said.at(-1)?.is === 'error') break;
+      if (choice !== undefined) this.#readChoice(choice, asCount(choice['index']) ?? at, member, events);
+      if (events.at(-1)?.is === 'error') break;
     }
-    return said;
+    return events;
   }
 
-  #begin(answer: JsonObject, said: AnswerEvent[]): void {
+  #begin(answer: JsonObject, events: AnswerEvent[]): void {
     if (this.#hasBegun) return;
     this.#hasBegun = true;
     this.#id = asText(answer['id']);
-    said.push(beginOf(answer));
+    events.push(beginOf(answer));
   }
 
-  #readChoice(choice: JsonObject, index: number, member: 'delta' | 'message', said: AnswerEvent[]): void {
+  #readChoice(choice: JsonObject, index: number, member: 'delta' | 'message', events: AnswerEvent[]): void {
     const reader = this.#choiceOf(index);
-    reader.say(asObject(choice[member]) ?? {}, member === 'message', said);
+    reader.say(asObject(choice[member]) ?? {}, member === 'message', events);
     const reason = reasonOf(choice);
-    if (reason !== '' || member === 'message') reader.finish(reason, asText(choice['stop_reason']), said);
+    if (reason !== '' || member === 'message') reader.finish(reason, asText(choice['stop_reason']), events);
   }
 
   #choiceOf(index: number): ChoiceReader {
@@ -83,17 +83,17 @@ export class ChatReader implements AnswerReader {
   }
 
   #end(): readonly AnswerEvent[] {
-    const said: AnswerEvent[] = [];
-    this.#begin({}, said);
-    append(said, this.#closeAll());
-    said.push({ is: 'end' });
-    return said;
+    const events: AnswerEvent[] = [];
+    this.#begin({}, events);
+    append(events, this.#closeAll());
+    events.push({ is: 'end' });
+    return events;
   }
 
   #closeAll(): readonly AnswerEvent[] {
-    const said: AnswerEvent[] = [];
-    for (const choice of this.#choices.values()) choice.close(said);
-    return said;
+    const events: AnswerEvent[] = [];
+    for (const choice of this.#choices.values()) choice.close(events);
+    return events;
   }
 }
 

@@ -1,15 +1,15 @@
 import type { ClientDialect } from '../client-dialect';
 import { ChatReader } from './answer';
-import { readRequest } from './read-request';
-import { RULES } from './request';
-import { openWriter, writeError } from './write-answer';
-import { writeRequest } from './write-request';
+import { readChatRequest } from './read-request';
+import { CHAT_RULES } from './request';
+import { openChatWriter, writeChatError } from './write-answer';
+import { writeChatRequest } from './write-request';
 
 export const CHAT: ClientDialect = {
-  readRequest,
-  names: RULES.names,
-  openWriter,
-  writeError,
-  writeRequest,
+  readRequest: readChatRequest,
+  names: CHAT_RULES.names,
+  openWriter: openChatWriter,
+  writeError: writeChatError,
+  writeRequest: writeChatRequest,
   openReader: (settings) => new ChatReader(false, settings),
 };

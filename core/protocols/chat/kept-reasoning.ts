@@ -1,17 +1,17 @@
-import { asArray, asCount, asObject, asText, type JsonObject } from '../../json-values';
-import { parseJson } from '../../parse-json';
+import { asArray, asCount, asObject, asText, type JsonObject } from '../../base/json-values';
+import { parseJson } from '../../base/parse-json';
 
 /**
  * What vendors want back beside texts, as the JSON of a signature: the signature of the call that follows in its `extra_content`
  * (ai.google.dev, Thought signatures, 2026-11), or OpenRouter's blocks in their order (openrouter.ai, Reasoning tokens, Preserving
  * reasoning blocks, 2026-11). A client may forge it, so that nothing else is read.
  */
-export interface Kept {
+export interface KeptReasoning {
   readonly extra_content?: JsonObject | undefined;
   readonly reasoning_details?: readonly JsonObject[];
 }
 
-export function readKept(value = ''): Kept {
+export function readKept(value = ''): KeptReasoning {
   const kept = asObject(parseJson(value));
   return {
     extra_content: asObject(kept?.['extra_content']),

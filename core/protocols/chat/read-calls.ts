@@ -1,8 +1,8 @@
+import { asCount, asObject, asText, type JsonObject } from '../../base/json-values';
 import type { AnswerEvent } from '../../catalog/answer';
 import { type JsonObserver, JsonScanner } from '../../http/json-scanner';
 import { jsonOf } from '../../http/raw-json';
-import { asCount, asObject, asText, type JsonObject } from '../../json-values';
-import type { Kept } from './kept-reasoning';
+import type { KeptReasoning } from './kept-reasoning';
 
 interface Call {
   /** Its position among the calls of the choice. */
@@ -11,7 +11,7 @@ interface Call {
   name: string;
   isText: boolean;
   /** What the vendor wants back with the call. */
-  extra?: Kept['extra_content'];
+  extra?: KeptReasoning['extra_content'];
   /** The input that arrived before the name. */
   early: string;
   /** Whether the input is complete. Free text has no visible end. */
@@ -44,12 +44,12 @@ export class CallsReader {
     next: () => number,
   ) {
     this.#choice = choice;
-    this.#answerId = answerId.slice(0, MOST_OF_ID).replace(/[^a-zA-Z0-9_-]/g, '');
+    this.#answerId = answerId.slice(0, MAX_ID_LENGTH).replace(/[^a-zA-Z0-9_-]/g, '');
     this.#next = next;
   }
 
   /** Adds the answer events of one item of `tool_calls`. */
-  say(given: JsonObject, said: AnswerEvent[]): void {
+  say(given: JsonObject, events: AnswerEvent[]): void {
     const custom = asObject(given['custom']);
     const called = custom ?? asObject(given['function']) ?? {};
     const name = asText(called['name']);
@@ -60,8 +60,8 @@ export class CallsReader {
     call.name ||= name;
     call.isText ||= custom !== undefined || given['type'] === 'custom';
     call.extra ??= asObject(given['extra_content']);
-    if (call.name !== '' || (this.isNative && input !== '')) this.#open(call, said);
-    this.#add(call, input, said);
+    if (call.name !== '' || (this.isNative && input !== '')) this.#open(call, events);
+    this.#add(call, input, events);
     if (isWhole(call)) this.#whole.add(call);
     else this.#whole.delete(call);
   }
@@ -73,8 +73,8 @@ export class CallsReader {
   }
 
   /** Closes all open calls. A call without a name was cut off, so it produces no event. */
-  close(said: AnswerEvent[]): void {
-    for (const call of this.#calls) this.#close(call, said);
+  close(events: AnswerEvent[]): void {
+    for (const call of this.#calls) this.#close(call, events);
   }
 
   /** Returns the call that an item belongs to. Some upstreams send no `index`, or the same one for every call; the id then distinguishes them. */
@@ -102,30 +102,30 @@ export class CallsReader {
   }
 
   /** Opens a call whose name has arrived. First closes the other calls whose input is complete. */
-  #open(call: Call, said: AnswerEvent[]): void {
+  #open(call: Call, events: AnswerEvent[]): void {
     if (call.at !== undefined) return;
-    for (const other of this.#whole) this.#close(other, said);
-    if (!this.isNative) this.#sign(call, said);
+    for (const other of this.#whole) this.#close(other, events);
+    if (!this.isNative) this.#sign(call, events);
     call.at = this.#next();
     this.hasCalls = true;
     this.#identify(call, this.#madeId(call));
     const { at, id, name, isText, early } = call;
     call.early = '';
     const part = { is: 'tool_call', id, name, ...(isText && { isText }) } as const;
-    said.push({ is: 'open', at, choice: this.#choice, part });
-    if (early !== '') said.push({ is: 'add', at, text: early });
+    events.push({ is: 'open', at, choice: this.#choice, part });
+    if (early !== '') events.push({ is: 'add', at, text: early });
   }
 
   /** Adds what goes back with a call as the signature of empty reasoning before it, because clients have a place for that alone. */
-  #sign({ extra }: Call, said: AnswerEvent[]): void {
+  #sign({ extra }: Call, events: AnswerEvent[]): void {
     if (extra === undefined) return;
     const at = this.#next();
-    const kept: Kept = { extra_content: extra };
-    said.push({ is: 'open', at, choice: this.#choice, part: { is: 'reasoning' } });
-    said.push({ is: 'sign', at, value: JSON.stringify(kept) }, { is: 'close', at });
+    const kept: KeptReasoning = { extra_content: extra };
+    events.push({ is: 'open', at, choice: this.#choice, part: { is: 'reasoning' } });
+    events.push({ is: 'sign', at, value: JSON.stringify(kept) }, { is: 'close', at });
   }
 
-  #add(call: Call, text: string, said: AnswerEvent[]): void {
+  #add(call: Call, text: string, events: AnswerEvent[]): void {
     if (text === '') return;
     if (call.isClosed && !this.isNative) {
       if (text.trim() === '') return;
@@ -133,14 +133,14 @@ export class CallsReader {
     }
     if (!this.isNative) call.end.add(text);
     if (call.at === undefined) call.early += text;
-    else said.push({ is: 'add', at: call.at, text });
+    else events.push({ is: 'add', at: call.at, text });
   }
 
-  #close(call: Call, said: AnswerEvent[]): void {
+  #close(call: Call, events: AnswerEvent[]): void {
     if (call.at === undefined || call.isClosed) return;
     call.isClosed = true;
     this.#whole.delete(call);
-    said.push({ is: 'close', at: call.at });
+    events.push({ is: 'close', at: call.at });
   }
 
   /**
@@ -153,7 +153,7 @@ export class CallsReader {
 }
 
 /** How many characters of the answer's id are in a made id. */
-const MOST_OF_ID = 64;
+const MAX_ID_LENGTH = 64;
 
 /** Whether an item with the number of a known call begins another call. Some upstreams repeat id and name in every chunk. */
 function isAnother(known: Call, id: string, name: string, input: string): boolean {

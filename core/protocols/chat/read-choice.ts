@@ -1,9 +1,9 @@
+import { asArray, asCount, asObject, asText, type JsonObject } from '../../base/json-values';
 import type { AnswerEvent, Citation, OpenPart } from '../../catalog/answer';
-import { asArray, asCount, asObject, asText, type JsonObject } from '../../json-values';
 import { finishOf } from '../answer-events';
-import { addDetails, type Kept } from './kept-reasoning';
+import { addDetails, type KeptReasoning } from './kept-reasoning';
 import { CallsReader } from './read-calls';
-import { STOP_REASONS } from './words';
+import { CHAT_STOP_REASONS } from './words';
 
 /** The kinds of text in a choice, and spoken answers, which no other protocol has. One kind is open at a time. */
 type Kind = 'text' | 'reasoning' | 'refusal' | 'other';
@@ -35,23 +35,23 @@ export class ChoiceReader {
   }
 
   /** Adds the answer events of a `delta`, or of a whole `message`. */
-  say(delta: JsonObject, isWhole: boolean, said: AnswerEvent[]): void {
+  say(delta: JsonObject, isWhole: boolean, events: AnswerEvent[]): void {
     for (const member of REASONING_MEMBERS) {
       const text = asText(delta[member]);
       if (text === '') continue;
-      this.#add('reasoning', text, said, member);
+      this.#add('reasoning', text, events, member);
       break;
     }
-    this.#detail(asArray(delta['reasoning_details']), said);
-    this.#addContent(delta['content'], said);
-    this.#cite(delta['annotations'], said);
-    this.#add('refusal', asText(delta['refusal']), said);
-    if (asObject(delta['audio']) !== undefined) this.#opened('other', said);
+    this.#detail(asArray(delta['reasoning_details']), events);
+    this.#addContent(delta['content'], events);
+    this.#cite(delta['annotations'], events);
+    this.#add('refusal', asText(delta['refusal']), events);
+    if (asObject(delta['audio']) !== undefined) this.#opened('other', events);
     for (const call of callsIn(delta, isWhole)) {
-      const before = said.length;
-      this.#calls.say(call, said);
+      const before = events.length;
+      this.#calls.say(call, events);
       // The text closes before the first event of a call.
-      if (said.length > before && this.#open !== undefined) said.splice(before, 0, ...this.#closed());
+      if (events.length > before && this.#open !== undefined) events.splice(before, 0, ...this.#closed());
     }
   }
 
@@ -59,81 +59,81 @@ export class ChoiceReader {
    * Ends the choice. The answer may say `stop` although the model calls tools, and may repeat the reason. An empty reason comes
    * from a body without one.
    */
-  finish(reason: string, stop: string, said: AnswerEvent[]): void {
+  finish(reason: string, stop: string, events: AnswerEvent[]): void {
     if (this.#isFinished && !this.isNative) return;
-    this.close(said);
-    const read = finishOf(reason === '' ? 'stop' : reason, STOP_REASONS, this.index);
+    this.close(events);
+    const read = finishOf(reason === '' ? 'stop' : reason, CHAT_STOP_REASONS, this.index);
     if (!this.isNative && read.reason !== 'broken') this.#calls.checkNames();
     this.#isFinished = true;
-    if (read.reason !== 'end' && read.reason !== 'tool_calls') return void said.push(read);
+    if (read.reason !== 'end' && read.reason !== 'tool_calls') return void events.push(read);
     const is = this.#calls.hasCalls ? 'tool_calls' : stop === '' ? 'end' : 'stop';
-    said.push({ is: 'finish', choice: this.index, reason: is, ...(is === 'stop' && { stop }) });
+    events.push({ is: 'finish', choice: this.index, reason: is, ...(is === 'stop' && { stop }) });
   }
 
-  close(said: AnswerEvent[]): void {
-    this.#closeText(said);
-    this.#calls.close(said);
+  close(events: AnswerEvent[]): void {
+    this.#closeText(events);
+    this.#calls.close(events);
   }
 
   /** Adds content, which is text or, with some vendors, a list of parts. */
-  #addContent(content: unknown, said: AnswerEvent[]): void {
-    if (typeof content === 'string') this.#add('text', content, said);
+  #addContent(content: unknown, events: AnswerEvent[]): void {
+    if (typeof content === 'string') this.#add('text', content, events);
     for (const given of asArray(content)) {
       const part = asObject(given) ?? {};
       const thinking = asArray(part['thinking']).map((each) => asText(asObject(each)?.['text']));
-      this.#add('reasoning', asText(part['thinking']) || thinking.join(''), said);
-      this.#add('text', asText(part['text']), said);
-      this.#add('refusal', asText(part['refusal']), said);
+      this.#add('reasoning', asText(part['thinking']) || thinking.join(''), events);
+      this.#add('text', asText(part['text']), events);
+      this.#add('refusal', asText(part['refusal']), events);
     }
   }
 
-  #add(kind: Kind, text: string, said: AnswerEvent[], signature?: string): void {
+  #add(kind: Kind, text: string, events: AnswerEvent[], signature?: string): void {
     if (text === '') return;
     if (kind === 'text') {
       if (this.#open?.kind !== kind) this.#textFrom = this.#textTo;
       this.#textTo += text.length;
     }
-    said.push({ is: 'add', at: this.#opened(kind, said, signature), text });
+    events.push({ is: 'add', at: this.#opened(kind, events, signature), text });
   }
 
   /** Keeps details for the end of the reasoning that they describe. Encrypted ones come without a text. */
-  #detail(given: readonly unknown[], said: AnswerEvent[]): void {
+  #detail(given: readonly unknown[], events: AnswerEvent[]): void {
     if (given.length === 0 || this.isNative || this.#isFinished) return;
-    this.#opened('reasoning', said);
+    this.#opened('reasoning', events);
     addDetails(this.#details, given);
   }
 
   /** Opens a part of a kind unless one is open. Returns its number. */
-  #opened(kind: Kind, said: AnswerEvent[], signature?: string): number {
+  #opened(kind: Kind, events: AnswerEvent[], signature?: string): number {
     if (this.#open?.kind === kind) return this.#open.at;
-    this.#closeText(said);
+    this.#closeText(events);
     const at = this.next();
     // Events that only continue a native answer are not read, so where its parts end is not known.
     this.#open = { at, kind, signature: this.isNative ? undefined : signature };
     const part: OpenPart = { is: kind };
-    said.push({ is: 'open', at, choice: this.index, part });
+    events.push({ is: 'open', at, choice: this.index, part });
     return at;
   }
 
-  #closeText(said: AnswerEvent[]): void {
-    for (const event of this.#closed()) said.push(event);
+  #closeText(events: AnswerEvent[]): void {
+    for (const event of this.#closed()) events.push(event);
   }
 
   #closed(): readonly AnswerEvent[] {
     if (this.#open === undefined) return [];
     const { at, kind, signature } = this.#open;
     this.#open = undefined;
-    const kept: Kept = { reasoning_details: kind === 'reasoning' ? this.#details.splice(0) : [] };
+    const kept: KeptReasoning = { reasoning_details: kind === 'reasoning' ? this.#details.splice(0) : [] };
     const value = kept.reasoning_details?.length ? JSON.stringify(kept) : signature;
     return [...(value === undefined ? [] : [{ is: 'sign' as const, at, value }]), { is: 'close', at }];
   }
 
   /** Adds citations. A citation outside an open text is dropped, because it belongs to no part. */
-  #cite(annotations: unknown, said: AnswerEvent[]): void {
+  #cite(annotations: unknown, events: AnswerEvent[]): void {
     if (this.#open?.kind !== 'text') return;
     for (const given of asArray(annotations)) {
       const cited = asObject(asObject(given)?.['url_citation']);
-      if (cited !== undefined) said.push({ is: 'cite', at: this.#open.at, citation: this.#citationOf(cited) });
+      if (cited !== undefined) events.push({ is: 'cite', at: this.#open.at, citation: this.#citationOf(cited) });
     }
   }
 

@@ -6,18 +6,18 @@ import {
   type Source,
 } from '../../catalog/conversation';
 import { optionalText, optionalWord, textAt } from '../checked';
-import { RULES } from './request';
+import { CHAT_RULES } from './request';
 
 /** Reads an image. @throws NotTranslatable */
 export function readImage(given: unknown, path: string): ImagePart {
-  const image = RULES.carriedMembers(given, 'image_url', path);
+  const image = CHAT_RULES.carriedMembers(given, 'image_url', path);
   const detail = optionalWord(image, 'detail', ['low', 'high', 'auto'], path);
   return { is: 'image', source: sourceOf(textAt(image, 'url', path), `${path}.url`), ...(detail && { detail }) };
 }
 
 /** Reads a document. Some programs send bytes without a media type; these count as PDF. */
 export function readDocument(given: unknown, path: string): DocumentPart {
-  const file = RULES.carriedMembers(given, 'file', path);
+  const file = CHAT_RULES.carriedMembers(given, 'file', path);
   const data = textAt(file, 'file_data', path);
   const name = optionalText(file, 'filename', path);
   const source = /^(?:data|https?):/i.test(data)
@@ -28,7 +28,7 @@ export function readDocument(given: unknown, path: string): DocumentPart {
 
 /** Reads a sound. @throws NotTranslatable */
 export function readAudio(given: unknown, path: string): AudioPart {
-  const audio = RULES.carriedMembers(given, 'input_audio', path);
+  const audio = CHAT_RULES.carriedMembers(given, 'input_audio', path);
   return { is: 'audio', base64: textAt(audio, 'data', path), format: textAt(audio, 'format', path) };
 }
 

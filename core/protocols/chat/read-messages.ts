@@ -1,4 +1,5 @@
-import { append } from '../../append';
+import { append } from '../../base/collections';
+import { asObject, type JsonObject } from '../../base/json-values';
 import {
   type Conversation,
   NotTranslatable,
@@ -7,11 +8,10 @@ import {
   type ToolResultPart,
   type Turn,
 } from '../../catalog/conversation';
-import { asObject, type JsonObject } from '../../json-values';
 import { listAt, optionalText, textAt, wordAt } from '../checked';
 import { readAudio, readDocument, readImage } from './read-media';
 import { readToolCall } from './read-tools';
-import { RULES } from './request';
+import { CHAT_RULES } from './request';
 
 const ROLES = ['system', 'developer', 'user', 'assistant', 'tool'] as const;
 type Role = (typeof ROLES)[number];
@@ -67,7 +67,7 @@ class MessagesReader {
 /** Reads one message. Programs repeat the tool's name in its result; in other messages a name distinguishes speakers. */
 function readMessage(given: unknown, path: string): { readonly role: Role; readonly message: JsonObject } {
   const role = wordAt(asObject(given) ?? {}, 'role', ROLES, path);
-  return { role, message: RULES.carriedMembers(given, role === 'tool' ? 'messages[tool]' : 'messages[]', path) };
+  return { role, message: CHAT_RULES.carriedMembers(given, role === 'tool' ? 'messages[tool]' : 'messages[]', path) };
 }
 
 function readAnswer(message: JsonObject, path: string): readonly Part[] {
@@ -107,7 +107,7 @@ function readPart(given: unknown, path: string): Part {
   const known = PARTS.find((each) => each === type);
   if (known === undefined)
     throw new NotTranslatable(`${path}.type`, `is ${JSON.stringify(type)}, which other dialects do not have`);
-  const part = RULES.carriedMembers(given, 'content[]', path);
+  const part = CHAT_RULES.carriedMembers(given, 'content[]', path);
   switch (known) {
     case 'text':
       return { is: 'text', text: textAt(part, 'text', path) };

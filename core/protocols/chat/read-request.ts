@@ -1,15 +1,15 @@
+import type { JsonObject } from '../../base/json-values';
 import { type Conversation, NotTranslatable, type OutputFormat, type Reasoning } from '../../catalog/conversation';
-import type { JsonObject } from '../../json-values';
 import { booleanAt, integerAt, numberAt, optionalText, optionalWord, schemaAt, textAt } from '../checked';
 import { readMessages } from './read-messages';
 import { readToolChoice, readTools } from './read-tools';
-import { RULES } from './request';
+import { CHAT_RULES } from './request';
 
 const EFFORTS = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'] as const;
 
 /** Reads a whole request. @throws NotTranslatable */
-export function readRequest(body: JsonObject): Conversation {
-  const request = RULES.carriedMembers(body);
+export function readChatRequest(body: JsonObject): Conversation {
+  const request = CHAT_RULES.carriedMembers(body);
   return {
     ...readMessages(request),
     tools: readTools(request),
@@ -66,12 +66,12 @@ const FORMATS = ['text', 'json_object', 'json_schema'] as const;
 function readFormat(request: JsonObject): OutputFormat | undefined {
   const given = request['response_format'];
   if (given === undefined) return undefined;
-  const format = RULES.carriedMembers(given, 'response_format', 'response_format');
+  const format = CHAT_RULES.carriedMembers(given, 'response_format', 'response_format');
   const type = optionalWord(format, 'type', FORMATS, 'response_format') ?? 'text';
   if (type === 'text') return undefined;
   if (type === 'json_object') return { is: 'json' };
   const path = 'response_format.json_schema';
-  const described = RULES.carriedMembers(format['json_schema'], path, path);
+  const described = CHAT_RULES.carriedMembers(format['json_schema'], path, path);
   if (described['schema'] === undefined) throw new NotTranslatable(`${path}.schema`, 'is missing');
   return {
     is: 'schema',

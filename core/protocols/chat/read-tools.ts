@@ -1,14 +1,14 @@
+import { asObject, type JsonObject } from '../../base/json-values';
 import { NotTranslatable, type Tool, type ToolCallPart, type ToolChoice } from '../../catalog/conversation';
-import { asObject, type JsonObject } from '../../json-values';
 import { booleanAt, listAt, optionalSchema, optionalText, textAt } from '../checked';
-import { RULES } from './request';
+import { CHAT_RULES } from './request';
 
 /** Reads the tools of a request. @throws NotTranslatable */
 export function readTools(request: JsonObject): readonly Tool[] {
   return listAt(request, 'tools').map((given, at) => {
     const path = `tools[${at}]`;
     const type = typeOf(given, path);
-    const tool = RULES.carriedMembers(given, 'tools[]', path);
+    const tool = CHAT_RULES.carriedMembers(given, 'tools[]', path);
     return type === 'custom'
       ? readCustom(tool['custom'], `${path}.custom`)
       : readFunction(tool['function'], `${path}.function`);
@@ -24,7 +24,7 @@ function typeOf(given: unknown, path: string): 'function' | 'custom' {
 }
 
 function readFunction(given: unknown, path: string): Tool {
-  const described = RULES.carriedMembers(given, 'tools[].function', path);
+  const described = CHAT_RULES.carriedMembers(given, 'tools[].function', path);
   return {
     name: textAt(described, 'name', path),
     description: optionalText(described, 'description', path),
@@ -35,7 +35,7 @@ function readFunction(given: unknown, path: string): Tool {
 }
 
 function readCustom(given: unknown, path: string): Tool {
-  const described = RULES.carriedMembers(given, 'tools[].custom', path);
+  const described = CHAT_RULES.carriedMembers(given, 'tools[].custom', path);
   return {
     name: textAt(described, 'name', path),
     description: optionalText(described, 'description', path),
@@ -58,7 +58,11 @@ export function readToolChoice(request: JsonObject): ToolChoice | undefined {
   const type = asObject(given)?.['type'];
   if (type === 'function' || type === 'custom') {
     const path = `tool_choice.${type}`;
-    const chosen = RULES.carriedMembers(RULES.carriedMembers(given, 'tool_choice', 'tool_choice')[type], path, path);
+    const chosen = CHAT_RULES.carriedMembers(
+      CHAT_RULES.carriedMembers(given, 'tool_choice', 'tool_choice')[type],
+      path,
+      path,
+    );
     return { tool: textAt(chosen, 'name', path), input: type === 'custom' ? 'text' : 'json' };
   }
   throw new NotTranslatable(
@@ -70,9 +74,9 @@ export function readToolChoice(request: JsonObject): ToolChoice | undefined {
 /** Reads a call in a message of the assistant. @throws NotTranslatable */
 export function readToolCall(given: unknown, path: string): ToolCallPart {
   const type = typeOf(given, path);
-  const call = RULES.carriedMembers(given, 'tool_calls[]', path);
+  const call = CHAT_RULES.carriedMembers(given, 'tool_calls[]', path);
   const typePath = `${path}.${type}`;
-  const called = RULES.carriedMembers(call[type], `tool_calls[].${type}`, typePath);
+  const called = CHAT_RULES.carriedMembers(call[type], `tool_calls[].${type}`, typePath);
   const [id, name] = [textAt(call, 'id', path), textAt(called, 'name', typePath)];
   return type === 'custom'
     ? { is: 'tool_call', id, name, input: textAt(called, 'input', typePath), isText: true }

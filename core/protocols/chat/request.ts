@@ -1,4 +1,4 @@
-import { MOST_CHOICES } from '../../catalog/price';
+import { MAX_CHOICES } from '../../catalog/price';
 import type { TokenMeter } from '../../catalog/usage';
 import {
   bounded,
@@ -64,7 +64,7 @@ export const CHAT_TABLE: RequestTable = {
     n: {
       ...bounded('multiplies the answers'),
       ...carried('the number of answers', 'choices'),
-      is: count(1, MOST_CHOICES),
+      is: count(1, MAX_CHOICES),
     },
     response_format: { ...bounded('a schema is read'), ...carried('the form of the answer', 'outputFormat') },
     prediction: {
@@ -204,4 +204,4 @@ function spokenOrDrawn(value: unknown): Needs | undefined {
   return { meters };
 }
 
-export const RULES = new TranslationRules(CHAT_TABLE);
+export const CHAT_RULES = new TranslationRules(CHAT_TABLE);

@@ -1,3 +1,4 @@
+import { asArray, asObject, asText, type JsonObject } from '../../base/json-values';
 import {
   CACHE_READ_METERS,
   CACHE_WRITE_METERS,
@@ -7,7 +8,6 @@ import {
   UNKNOWN_USAGE,
   type Usage,
 } from '../../catalog/usage';
-import { asArray, asObject, asText, type JsonObject } from '../../json-values';
 import { type UsageSettings, unlessPlain, usageOfReport, usageReader } from '../usage-report';
 
 /** `prompt_tokens` and `completion_tokens` include their details, unless the total shows that they do not. */
@@ -77,7 +77,7 @@ const readReport = usageReader({
 const PLAIN_TIERS = ['default', 'auto', 'standard', 'on_demand'];
 
 /** Reads the usage that an answer or a chunk reports; it has one pass. */
-export function readUsage(answer: JsonObject, settings?: UsageSettings): Usage {
+export function readChatUsage(answer: JsonObject, settings?: UsageSettings): Usage {
   const report = reportIn(answer);
   if (report === undefined) return UNKNOWN_USAGE;
   const read = readReport(report, settings);
@@ -96,7 +96,7 @@ function reportIn(answer: JsonObject): JsonObject | undefined {
 }
 
 /** Returns the usage in the form of Chat: the prompt's tokens include cached ones, the completion's include reasoning. */
-export function writeUsage(usage: Usage): JsonObject | undefined {
+export function writeChatUsage(usage: Usage): JsonObject | undefined {
   if (usage.passes.length === 0) return undefined;
   const [prompt, completion] = [totalInputTokens(usage), outputTokens(usage) ?? 0];
   const written = tokensOf(usage, CACHE_WRITE_METERS);

@@ -1,7 +1,7 @@
 import type { FinishReason } from '../../catalog/answer';
 
 /** The stop reasons that Chat clients know (developers.openai.com, "Create chat completion", `finish_reason`, 2026-11). */
-export const WRITTEN_REASONS: Readonly<Record<FinishReason, string>> = {
+export const CHAT_WRITTEN_REASONS: Readonly<Record<FinishReason, string>> = {
   end: 'stop',
   stop: 'stop',
   pause: 'stop',
@@ -14,7 +14,7 @@ export const WRITTEN_REASONS: Readonly<Record<FinishReason, string>> = {
 };
 
 /** The stop reasons of Chat, and those that its vendors have added. */
-export const STOP_REASONS: ReadonlyMap<string, FinishReason> = new Map([
+export const CHAT_STOP_REASONS: ReadonlyMap<string, FinishReason> = new Map([
   ['stop', 'end'],
   ['length', 'length'],
   ['tool_calls', 'tool_calls'],

@@ -1,3 +1,4 @@
+import type { JsonObject } from '../../base/json-values';
 import type {
   AnswerError,
   AnswerEvent,
@@ -6,19 +7,18 @@ import type {
   FinishReason,
   WrittenCall,
 } from '../../catalog/answer';
-import type { JsonObject } from '../../json-values';
 import { openaiError, statusOf } from '../error-words';
 import { WrittenUsage } from '../written-usage';
-import { writeUsage } from './usage';
-import { WRITTEN_REASONS } from './words';
+import { writeChatUsage } from './usage';
+import { CHAT_WRITTEN_REASONS } from './words';
 import { WrittenChoice } from './written-choice';
 
-export function openWriter(call: WrittenCall): AnswerWriter {
+export function openChatWriter(call: WrittenCall): AnswerWriter {
   return new ChatWriter(call);
 }
 
 /** Returns an error with the vendor's own words, and a type and a code that clients of Chat know. */
-export function writeError(error: AnswerError, status: number, requestId: string): JsonObject {
+export function writeChatError(error: AnswerError, status: number, requestId: string): JsonObject {
   return { error: openaiError(error, status), request_id: requestId };
 }
 
@@ -68,14 +68,14 @@ class ChatWriter implements AnswerWriter {
   body(events: readonly AnswerEvent[]): JsonObject {
     for (const event of events) this.write(event);
     const choices = [...this.#choices.values()].sort((one, other) => one.index - other.index);
-    const usage = writeUsage(this.#used.counts);
+    const usage = writeChatUsage(this.#used.counts);
     return {
       ...this.#head('chat.completion'),
       choices: choices.map((choice) => ({
         index: choice.index,
         message: choice.message(),
         logprobs: null,
-        finish_reason: WRITTEN_REASONS[choice.reason ?? 'end'],
+        finish_reason: CHAT_WRITTEN_REASONS[choice.reason ?? 'end'],
       })),
       ...(usage !== undefined && { usage }),
     };
@@ -115,12 +115,12 @@ class ChatWriter implements AnswerWriter {
       const { index, reason } = choice;
       if (reason === undefined) return [];
       const last = choice.last().map((delta) => this.#chunk(index, delta));
-      return [...last, { ...this.#chunk(index, {}, WRITTEN_REASONS[reason]), finish: true }];
+      return [...last, { ...this.#chunk(index, {}, CHAT_WRITTEN_REASONS[reason]), finish: true }];
     });
   }
 
   #usageChunk(): readonly ClientEvent[] {
-    const usage = writeUsage(this.#used.counts);
+    const usage = writeChatUsage(this.#used.counts);
     if (usage === undefined) return [];
     const chunk = { ...this.#head('chat.completion.chunk'), choices: [], usage };
     return [{ data: JSON.stringify(chunk), finalUsage: true }];

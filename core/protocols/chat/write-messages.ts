@@ -1,4 +1,5 @@
-import { append } from '../../append';
+import { append } from '../../base/collections';
+import type { JsonObject } from '../../base/json-values';
 import {
   type AudioPart,
   type DocumentPart,
@@ -13,10 +14,9 @@ import {
   type Turn,
 } from '../../catalog/conversation';
 import type { TranslatedCall } from '../../catalog/upstream';
-import type { JsonObject } from '../../json-values';
 import { goodAt } from '../seal';
 import { jsonInputOf } from '../text-tools';
-import { type Kept, readKept } from './kept-reasoning';
+import { type KeptReasoning, readKept } from './kept-reasoning';
 import { REASONING_MEMBERS } from './read-choice';
 
 /** Separates texts that were separate. Many upstreams take text only, not a list of texts. */
@@ -84,7 +84,7 @@ function reasoningOf(run: readonly Turn[], upstream: string): JsonObject {
   };
 }
 
-function keptBy({ signature }: ReasoningPart, upstream: string): Kept {
+function keptBy({ signature }: ReasoningPart, upstream: string): KeptReasoning {
   return readKept(goodAt(signature, upstream, 'chat'));
 }
 

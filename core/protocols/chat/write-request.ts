@@ -1,16 +1,16 @@
+import { asObject, type JsonObject } from '../../base/json-values';
 import type { Conversation, OutputFormat, Tool } from '../../catalog/conversation';
 import type { TranslatedCall } from '../../catalog/upstream';
-import { asObject, type JsonObject } from '../../json-values';
 import { effortOf } from '../effort';
 import { fitted } from '../fitted';
 import { schemaOf } from '../text-tools';
-import { FORMS, UNSUPPORTED } from './limits';
+import { CHAT_FORMS, CHAT_UNSUPPORTED } from './limits';
 import { writeMessages } from './write-messages';
 
 /** Writes a request. @throws NotTranslatable */
-export function writeRequest(call: TranslatedCall): JsonObject {
+export function writeChatRequest(call: TranslatedCall): JsonObject {
   const { model } = call;
-  const conversation = fitted(call, UNSUPPORTED, FORMS);
+  const conversation = fitted(call, CHAT_UNSUPPORTED, CHAT_FORMS);
   const { maxTokens, choices, stop, stream } = conversation;
   return present({
     model,

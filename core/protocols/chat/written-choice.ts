@@ -1,5 +1,5 @@
+import type { JsonObject } from '../../base/json-values';
 import type { Citation, FinishReason, OpenPart } from '../../catalog/answer';
-import type { JsonObject } from '../../json-values';
 
 interface WrittenCallPart {
   readonly is: 'tool_call';

@@ -1,11 +1,11 @@
+import { asArray, asCount, asObject, asText, type JsonObject } from '../../base/json-values';
 import type { AnswerEvent, AnswerReader } from '../../catalog/answer';
 import { readUsualError, type SseEvent } from '../../catalog/upstream';
 import { jsonOf } from '../../http/raw-json';
-import { asArray, asCount, asObject, asText, type JsonObject } from '../../json-values';
 import { finishOf, usageEvents } from '../answer-events';
 import { parseEvent } from '../event-json';
-import { readUsage } from './usage';
-import { STOP_REASONS } from './words';
+import { readConverseUsage } from './usage';
+import { CONVERSE_STOP_REASONS } from './words';
 
 /** Reads the answers of Converse. Their blocks are numbered, but only the blocks of tool calls announce their beginning. */
 export class ConverseReader implements AnswerReader {
@@ -28,7 +28,7 @@ export class ConverseReader implements AnswerReader {
       case 'messageStop':
         return this.#finish(event);
       case 'metadata': {
-        const usage = usageEvents(readUsage(event));
+        const usage = usageEvents(readConverseUsage(event));
         return this.#hasFinished ? [...this.end(), ...usage, END] : usage;
       }
       case 'exception':
@@ -41,8 +41,8 @@ export class ConverseReader implements AnswerReader {
   body(body: unknown): readonly AnswerEvent[] {
     const answer = asObject(body) ?? {};
     const message = asObject(asObject(answer['output'])?.['message']) ?? {};
-    const said = asArray(message['content']).flatMap((block, at) => this.#whole(at, asObject(block) ?? {}));
-    return [...said, ...this.#finish(answer), ...usageEvents(readUsage(answer)), END];
+    const events = asArray(message['content']).flatMap((block, at) => this.#whole(at, asObject(block) ?? {}));
+    return [...events, ...this.#finish(answer), ...usageEvents(readConverseUsage(answer)), END];
   }
 
   end(): readonly AnswerEvent[] {
@@ -88,11 +88,11 @@ export class ConverseReader implements AnswerReader {
     const text = asText(content['text']);
     const hidden = asText(reasoning['redactedContent']);
     const signature = asText(content['signature']);
-    const said: AnswerEvent[] = text === '' ? [] : [...this.#text('reasoning', block, text)];
-    if (hidden === '' && signature === '') return said;
-    said.push(...this.#opened('reasoning', block));
+    const events: AnswerEvent[] = text === '' ? [] : [...this.#text('reasoning', block, text)];
+    if (hidden === '' && signature === '') return events;
+    events.push(...this.#opened('reasoning', block));
     const value = JSON.stringify(hidden === '' ? { signature } : { redactedContent: hidden });
-    return [...said, { is: 'sign', at: this.#open.get(block) ?? 0, value }];
+    return [...events, { is: 'sign', at: this.#open.get(block) ?? 0, value }];
   }
 
   #stop(block: number): readonly AnswerEvent[] {
@@ -119,7 +119,7 @@ export class ConverseReader implements AnswerReader {
     const reason = asText(event['stopReason']);
     if (reason === '' || this.#hasFinished) return [];
     this.#hasFinished = true;
-    return [...this.end(), finishOf(reason, STOP_REASONS)];
+    return [...this.end(), finishOf(reason, CONVERSE_STOP_REASONS)];
   }
 
   #next(block: number): number {

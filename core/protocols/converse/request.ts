@@ -1,3 +1,5 @@
+import { asObject, type JsonObject } from '../../base/json-values';
+import { parseJson } from '../../base/parse-json';
 import {
   type Conversation,
   type DocumentPart,
@@ -9,17 +11,15 @@ import {
 } from '../../catalog/conversation';
 import type { TranslatedCall } from '../../catalog/upstream';
 import { jsonOf } from '../../http/raw-json';
-import { asObject, type JsonObject } from '../../json-values';
-import { parseJson } from '../../parse-json';
 import { fitted } from '../fitted';
 import { fittedToModel } from '../models';
 import { goodAt } from '../seal';
 import { inputObjectOf, schemaOf } from '../text-tools';
-import { FORMS, UNSUPPORTED } from './limits';
+import { CONVERSE_FORMS, CONVERSE_UNSUPPORTED } from './limits';
 
 /** Returns the body of a Converse call. @throws NotTranslatable */
-export function writeRequest(given: TranslatedCall): JsonObject {
-  const conversation = fittedToModel(fitted(given, UNSUPPORTED, FORMS), given);
+export function writeConverseRequest(given: TranslatedCall): JsonObject {
+  const conversation = fittedToModel(fitted(given, CONVERSE_UNSUPPORTED, CONVERSE_FORMS), given);
   const call = { ...given, conversation };
   const { instructions, tools } = conversation;
   const system = instructions.map(({ text }) => ({ text }));

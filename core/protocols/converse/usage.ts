@@ -1,5 +1,5 @@
+import { asObject, type JsonObject } from '../../base/json-values';
 import { UNKNOWN_USAGE, type Usage } from '../../catalog/usage';
-import { asObject, type JsonObject } from '../../json-values';
 import { usageOfReport, usageReader } from '../usage-report';
 
 /** docs.aws.amazon.com, Amazon Bedrock, TokenUsage: the input excludes cached tokens. A list has those written for an hour. */
@@ -19,7 +19,7 @@ const readReport = usageReader({
   free: ['totalTokens'],
 });
 
-export function readUsage(answer: JsonObject): Usage {
+export function readConverseUsage(answer: JsonObject): Usage {
   const report = asObject(answer['usage']);
   if (report === undefined) return UNKNOWN_USAGE;
   const read = readReport(report);

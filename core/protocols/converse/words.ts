@@ -1,7 +1,7 @@
 import type { FinishReason } from '../../catalog/answer';
 
 /** The stop reasons of Converse (docs.aws.amazon.com, "Converse", `stopReason`, 2026-11). */
-export const STOP_REASONS: ReadonlyMap<string, FinishReason> = new Map([
+export const CONVERSE_STOP_REASONS: ReadonlyMap<string, FinishReason> = new Map([
   ['end_turn', 'end'],
   ['tool_use', 'tool_calls'],
   ['max_tokens', 'length'],

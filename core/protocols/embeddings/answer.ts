@@ -1,7 +1,7 @@
+import { asObject } from '../../base/json-values';
 import type { AnswerEvent, AnswerReader } from '../../catalog/answer';
 import { readUsualError } from '../../catalog/upstream';
-import { asObject } from '../../json-values';
-import { readUsage } from './usage';
+import { readEmbeddingsUsage } from './usage';
 
 /** Reads answers of Embeddings, which are never streamed and have no output tokens. */
 export class EmbeddingsReader implements AnswerReader {
@@ -13,7 +13,7 @@ export class EmbeddingsReader implements AnswerReader {
     const answer = asObject(body) ?? {};
     const { error } = answer;
     if (error !== undefined && error !== null && error !== '') return [{ is: 'error', error: readUsualError(answer) }];
-    return [{ is: 'usage', usage: readUsage(answer), isFinal: true }, { is: 'end' }];
+    return [{ is: 'usage', usage: readEmbeddingsUsage(answer), isFinal: true }, { is: 'end' }];
   }
 
   end(): readonly AnswerEvent[] {

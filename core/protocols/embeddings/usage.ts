@@ -1,10 +1,10 @@
+import { asObject, asText, type JsonObject } from '../../base/json-values';
 import { countsOf, UNKNOWN_USAGE, type Usage } from '../../catalog/usage';
-import { asObject, asText, type JsonObject } from '../../json-values';
 import { usageReader } from '../usage-report';
 
 const readReport = usageReader({ counts: { input: { at: ['prompt_tokens'] } }, total: 'total_tokens', free: [] });
 
-export function readUsage(answer: JsonObject): Usage {
+export function readEmbeddingsUsage(answer: JsonObject): Usage {
   const { counts, ...read } = readReport(asObject(answer['usage']) ?? {});
   const input = counts.get('input');
   if (input === undefined) return UNKNOWN_USAGE;

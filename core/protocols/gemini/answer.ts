@@ -1,13 +1,13 @@
-import { append } from '../../append';
+import { append } from '../../base/collections';
+import { asArray, asCount, asObject, asText, type JsonObject } from '../../base/json-values';
+import { takeRandom } from '../../base/random';
 import type { AnswerEvent, AnswerReader, OpenPart } from '../../catalog/answer';
 import { readUsualError, type SseEvent } from '../../catalog/upstream';
 import { jsonOf } from '../../http/raw-json';
-import { asArray, asCount, asObject, asText, type JsonObject } from '../../json-values';
-import { takeRandom } from '../../random';
 import { finishOf, usageEvents } from '../answer-events';
 import { parseEvent } from '../event-json';
-import { readUsage } from './usage';
-import { STOP_REASONS } from './words';
+import { readGeminiUsage } from './usage';
+import { GEMINI_STOP_REASONS } from './words';
 
 /** The state of one choice of the answer. */
 interface Choice {
@@ -33,8 +33,8 @@ export class GeminiReader implements AnswerReader {
   }
 
   body(body: unknown): readonly AnswerEvent[] {
-    const said = this.#read(asObject(body) ?? {});
-    return said.at(-1)?.is === 'end' ? said : [...said, ...this.end(), { is: 'end' }];
+    const events = this.#read(asObject(body) ?? {});
+    return events.at(-1)?.is === 'end' ? events : [...events, ...this.end(), { is: 'end' }];
   }
 
   end(): readonly AnswerEvent[] {
@@ -43,30 +43,30 @@ export class GeminiReader implements AnswerReader {
 
   #read(answer: JsonObject): readonly AnswerEvent[] {
     if (answer['error'] !== undefined) return [{ is: 'error', error: readUsualError(answer) }];
-    const said: AnswerEvent[] = [];
+    const events: AnswerEvent[] = [];
     if (!this.#hasBegun)
-      said.push({ is: 'begin', id: textOf(answer['responseId']), model: textOf(answer['modelVersion']) });
+      events.push({ is: 'begin', id: textOf(answer['responseId']), model: textOf(answer['modelVersion']) });
     this.#hasBegun = true;
     const candidates = asArray(answer['candidates']);
-    for (let at = 0; at < candidates.length; at += 1) this.#candidate(asObject(candidates[at]) ?? {}, at, said);
+    for (let at = 0; at < candidates.length; at += 1) this.#candidate(asObject(candidates[at]) ?? {}, at, events);
     const blocked = textOf(asObject(answer['promptFeedback'])?.['blockReason']);
-    if (blocked !== undefined) append(said, this.#finish(0, 'SAFETY'));
-    const usage = usageEvents(readUsage(answer));
-    append(said, usage);
+    if (blocked !== undefined) append(events, this.#finish(0, 'SAFETY'));
+    const usage = usageEvents(readGeminiUsage(answer));
+    append(events, usage);
     // The protocol has no closing event: the last event has the stop reasons and the counts.
     const hasAll = blocked !== undefined || this.#finished >= this.asked;
     const isOver = hasAll && this.#unfinished.size === 0 && usage.length > 0;
-    return isOver ? [...said, ...this.end(), { is: 'end' }] : said;
+    return isOver ? [...events, ...this.end(), { is: 'end' }] : events;
   }
 
-  #candidate(candidate: JsonObject, at: number, said: AnswerEvent[]): void {
+  #candidate(candidate: JsonObject, at: number, events: AnswerEvent[]): void {
     const index = asCount(candidate['index']) ?? at;
     const choice = this.#choice(index);
     for (const part of asArray(asObject(candidate['content'])?.['parts']))
-      this.#part(asObject(part) ?? {}, choice, index, said);
+      this.#part(asObject(part) ?? {}, choice, index, events);
     const reason = textOf(candidate['finishReason']);
     if (reason === undefined || reason === 'FINISH_REASON_UNSPECIFIED') return;
-    append(said, this.#finish(index, reason));
+    append(events, this.#finish(index, reason));
   }
 
   #choice(index: number): Choice {
@@ -78,28 +78,28 @@ export class GeminiReader implements AnswerReader {
     return choice;
   }
 
-  #part(part: JsonObject, choice: Choice, index: number, said: AnswerEvent[]): void {
+  #part(part: JsonObject, choice: Choice, index: number, events: AnswerEvent[]): void {
     const call = asObject(part['functionCall']);
     const signature = textOf(part['thoughtSignature']);
-    if (call !== undefined) return void append(said, this.#call(call, signature, choice, index));
+    if (call !== undefined) return void append(events, this.#call(call, signature, choice, index));
     const text = asText(part['text']);
     if (text !== '') {
-      append(said, this.#opened(part['thought'] === true ? 'reasoning' : 'text', choice, index));
-      if (choice.open !== undefined) said.push({ is: 'add', at: choice.open.at, text });
+      append(events, this.#opened(part['thought'] === true ? 'reasoning' : 'text', choice, index));
+      if (choice.open !== undefined) events.push({ is: 'add', at: choice.open.at, text });
     }
     // Gemini puts the signature of reasoning into the part that follows it.
-    if (signature !== undefined) append(said, this.#signed(signature, choice, index));
+    if (signature !== undefined) append(events, this.#signed(signature, choice, index));
   }
 
   /** Reads a tool call, whose input arrives whole. */
   #call(call: JsonObject, signature: string | undefined, choice: Choice, choiceIndex: number): readonly AnswerEvent[] {
-    const said = signature === undefined ? [] : this.#signed(signature, choice, choiceIndex);
+    const events = signature === undefined ? [] : this.#signed(signature, choice, choiceIndex);
     const ended = closed(choice);
     const at = this.#next();
     const id = textOf(call['id']) ?? `call_${takeRandom(12).toString('base64url')}`;
     choice.hasCalls = true;
     return [
-      ...said,
+      ...events,
       ...ended,
       { is: 'open', at, choice: choiceIndex, part: { is: 'tool_call', id, name: asText(call['name']) } },
       { is: 'add', at, text: jsonOf(asObject(call['args']) ?? {}) },
@@ -109,9 +109,9 @@ export class GeminiReader implements AnswerReader {
 
   /** Puts a signature on the reasoning before it. If there is none, opens empty reasoning for it. */
   #signed(value: string, choice: Choice, index: number): readonly AnswerEvent[] {
-    const said = this.#opened('reasoning', choice, index);
+    const events = this.#opened('reasoning', choice, index);
     const at = choice.open?.at ?? 0;
-    return [...said, { is: 'sign', at, value }, ...closed(choice)];
+    return [...events, { is: 'sign', at, value }, ...closed(choice)];
   }
 
   #opened(is: 'text' | 'reasoning', choice: Choice, index: number): readonly AnswerEvent[] {
@@ -130,7 +130,7 @@ export class GeminiReader implements AnswerReader {
     const choice = this.#choice(index);
     if (!this.#unfinished.delete(index)) return [];
     this.#finished += 1;
-    const read = finishOf(word, STOP_REASONS, index);
+    const read = finishOf(word, GEMINI_STOP_REASONS, index);
     const reason = read.reason === 'end' && choice.hasCalls ? 'tool_calls' : read.reason;
     return [...closed(choice), { ...read, reason }];
   }

@@ -1,50 +1,50 @@
 import type { Forms } from '../fitted';
 import { BROKEN_INPUT, COMMON, NO_TOOL, type UnsupportedFeature } from '../limits';
 
-const MOST_STOPS = 5;
+const MAX_STOPS = 5;
 
 const NO_PLACE = 'has no place there';
 const NO_TYPE = {
-  fate: 'refused',
+  action: 'refused',
   when: 'at an address from which its type cannot be read',
   why: 'has an address without a file type, which this vendor requires',
 } as const;
 
 const OTHER_TYPE = {
-  fate: 'refused',
+  action: 'refused',
   when: 'of a type that is none of it',
   why: 'has a type that would be read as something else there',
 } as const;
 
 /** Google names no limit of an id (ai.google.dev, FunctionCall, 2026-11); empty ones identify nothing. */
-export const FORMS: Forms = { dialect: 'gemini', callId: /^[\s\S]{1,64}$/, refusesBlank: false, system: 'user' };
+export const GEMINI_FORMS: Forms = { dialect: 'gemini', callId: /^[\s\S]{1,64}$/, refusesBlank: false, system: 'user' };
 
 /** The features that the dialect of Gemini cannot express. */
-export const UNSUPPORTED: readonly UnsupportedFeature[] = [
+export const GEMINI_UNSUPPORTED: readonly UnsupportedFeature[] = [
   ...COMMON,
   {
     feature: 'stop',
-    fate: 'refused',
-    when: `more than ${MOST_STOPS}`,
-    why: `has more than the ${MOST_STOPS} words that go there`,
-    isIn: ({ stop }) => stop.length > MOST_STOPS,
+    action: 'refused',
+    when: `more than ${MAX_STOPS}`,
+    why: `has more than the ${MAX_STOPS} words that go there`,
+    isIn: ({ stop }) => stop.length > MAX_STOPS,
   },
   {
     feature: 'parallelTools',
-    fate: 'refused',
+    action: 'refused',
     when: 'one at a time, and there are tools',
     why: 'has no place there: the model may call several tools at once',
     isIn: ({ parallelTools, tools }) => parallelTools === false && tools.length > 0,
   },
   NO_TOOL,
-  { feature: 'isBegun', fate: 'refused', why: 'ends with the beginning of an answer, which has no place there' },
+  { feature: 'isBegun', action: 'refused', why: 'ends with the beginning of an answer, which has no place there' },
   {
     feature: 'isBegun',
-    fate: 'refused',
+    action: 'refused',
     when: 'it is absent, and the last turn is one of the assistant',
     why: 'ends with an answer, and the last turn must be one of the user there',
   },
-  { feature: 'audio', fate: 'refused', when: 'in a turn of the assistant', why: 'has no place in an answer there' },
+  { feature: 'audio', action: 'refused', when: 'in a turn of the assistant', why: 'has no place in an answer there' },
   { feature: 'image', ...NO_TYPE },
   { feature: 'document', ...NO_TYPE },
   { feature: 'image', ...OTHER_TYPE },
@@ -52,19 +52,19 @@ export const UNSUPPORTED: readonly UnsupportedFeature[] = [
   BROKEN_INPUT,
   {
     feature: 'outputFormat',
-    fate: 'dropped',
+    action: 'dropped',
     when: 'the name, the description and `strict` of a schema',
     why: 'has the schema alone there, and the answer is always held to it',
   },
-  { feature: 'image', fate: 'dropped', when: 'how closely it is looked at', why: 'is always looked at alike there' },
-  { feature: 'document', fate: 'dropped', when: 'its name', why: 'has no name there' },
+  { feature: 'image', action: 'dropped', when: 'how closely it is looked at', why: 'is always looked at alike there' },
+  { feature: 'document', action: 'dropped', when: 'its name', why: 'has no name there' },
   {
     feature: 'reasoning',
-    fate: 'dropped',
+    action: 'dropped',
     when: 'the request does not set how much to reason',
     why: 'would be refused there',
   },
-  { feature: 'verbosity', fate: 'dropped', why: NO_PLACE },
-  { feature: 'cacheKey', fate: 'dropped', why: NO_PLACE },
-  { feature: 'user', fate: 'dropped', why: NO_PLACE },
+  { feature: 'verbosity', action: 'dropped', why: NO_PLACE },
+  { feature: 'cacheKey', action: 'dropped', why: NO_PLACE },
+  { feature: 'user', action: 'dropped', why: NO_PLACE },
 ];

@@ -1,3 +1,4 @@
+import type { JsonObject } from '../../base/json-values';
 import {
   type Conversation,
   type DocumentPart,
@@ -12,16 +13,15 @@ import {
   type Turn,
 } from '../../catalog/conversation';
 import type { TranslatedCall } from '../../catalog/upstream';
-import type { JsonObject } from '../../json-values';
 import { budgetOf, effortOf } from '../effort';
 import { fitted } from '../fitted';
 import { goodAt } from '../seal';
 import { inputObjectOf, schemaOf } from '../text-tools';
-import { FORMS, UNSUPPORTED } from './limits';
+import { GEMINI_FORMS, GEMINI_UNSUPPORTED } from './limits';
 
 /** Returns the body of a generateContent call. @throws NotTranslatable */
-export function writeRequest(given: TranslatedCall): JsonObject {
-  const conversation = fitted(given, UNSUPPORTED, FORMS);
+export function writeGeminiRequest(given: TranslatedCall): JsonObject {
+  const conversation = fitted(given, GEMINI_UNSUPPORTED, GEMINI_FORMS);
   const call = { ...given, conversation };
   const { instructions, tools } = conversation;
   return {

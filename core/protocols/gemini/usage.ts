@@ -1,5 +1,5 @@
+import { asObject, asText, type JsonObject } from '../../base/json-values';
 import { UNKNOWN_USAGE, type Usage } from '../../catalog/usage';
-import { asObject, asText, type JsonObject } from '../../json-values';
 import { usageOfReport, usageReader } from '../usage-report';
 
 /** hexdocs.pm/geminix, UsageMetadata, read 2026-11: the prompt includes cached tokens. The answer excludes thoughts, as reported. */
@@ -20,7 +20,7 @@ const readReport = usageReader({
 });
 
 /** Reads the usage of an answer; it has one pass. The vendor leaves out counts that are 0. */
-export function readUsage(answer: JsonObject): Usage {
+export function readGeminiUsage(answer: JsonObject): Usage {
   const report = asObject(answer['usageMetadata']);
   if (report === undefined) return UNKNOWN_USAGE;
   const isWhole = report['candidatesTokenCount'] !== undefined;

@@ -1,7 +1,7 @@
 import type { FinishReason } from '../../catalog/answer';
 
 /** The stop reasons of generateContent (ai.google.dev, "GenerateContentResponse", `FinishReason`, 2026-11). */
-export const STOP_REASONS: ReadonlyMap<string, FinishReason> = new Map([
+export const GEMINI_STOP_REASONS: ReadonlyMap<string, FinishReason> = new Map([
   ['STOP', 'end'],
   ['MAX_TOKENS', 'length'],
   ...[

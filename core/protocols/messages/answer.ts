@@ -1,13 +1,13 @@
-import { append } from '../../append';
+import { append } from '../../base/collections';
+import { asArray, asCount, asObject, asText, type JsonObject } from '../../base/json-values';
 import type { AnswerEvent, AnswerReader, Citation, OpenPart } from '../../catalog/answer';
 import { readUsualError, type SseEvent } from '../../catalog/upstream';
 import { withOutput } from '../../catalog/usage';
 import { jsonOf } from '../../http/raw-json';
-import { asArray, asCount, asObject, asText, type JsonObject } from '../../json-values';
 import { beginOf, finishOf, usageEvents } from '../answer-events';
 import { parseEvent } from '../event-json';
-import { readUsage } from './usage';
-import { STOP_REASONS } from './words';
+import { readMessagesUsage } from './usage';
+import { MESSAGES_STOP_REASONS } from './words';
 import { redactedValue } from './write-parts';
 
 /** An open content block. */
@@ -49,12 +49,12 @@ export class MessagesReader implements AnswerReader {
     const message = asObject(body) ?? {};
     if (message['type'] === 'error') return this.#read('error', message);
     if (!Array.isArray(message['content'])) this.#contradict('the answer is not a message: it has no list `content`');
-    const said = [...usageEvents(readUsage(message, true), true), ...this.#begin(message)];
+    const events = [...usageEvents(readMessagesUsage(message, true), true), ...this.#begin(message)];
     for (const [index, block] of asArray(message['content']).entries()) {
-      append(said, this.#open(index, asObject(block) ?? {}));
-      append(said, this.#close(index));
+      append(events, this.#open(index, asObject(block) ?? {}));
+      append(events, this.#close(index));
     }
-    return [...said, ...this.#finish(message), ...this.#end()];
+    return [...events, ...this.#finish(message), ...this.#end()];
   }
 
   end(): readonly AnswerEvent[] {
@@ -66,7 +66,7 @@ export class MessagesReader implements AnswerReader {
       case 'message_start': {
         // The count of output is a placeholder. If it counted, a broken stream would be almost free.
         const message = asObject(event['message']) ?? {};
-        const usage = withOutput(readUsage(message, false), undefined);
+        const usage = withOutput(readMessagesUsage(message, false), undefined);
         const isKnown = asObject(message['usage']) !== undefined;
         return [...(isKnown ? usageEvents(usage) : []), ...this.#begin(message)];
       }
@@ -78,7 +78,10 @@ export class MessagesReader implements AnswerReader {
         return this.#close(asCount(event['index']));
       case 'message_delta': {
         const delta = asObject(event['delta']) ?? {};
-        return [...usageEvents(readUsage(event, true), asText(delta['stop_reason']) !== ''), ...this.#finish(delta)];
+        return [
+          ...usageEvents(readMessagesUsage(event, true), asText(delta['stop_reason']) !== ''),
+          ...this.#finish(delta),
+        ];
       }
       case 'message_stop':
         return this.#end();
@@ -102,13 +105,13 @@ export class MessagesReader implements AnswerReader {
   #open(index: number | undefined, start: JsonObject): readonly AnswerEvent[] {
     this.#mayHaveBlocks(index);
     if (index !== undefined && index <= this.#newest) this.#contradict('a content block begins that has begun before');
-    const said: AnswerEvent[] = [];
-    const block = this.#opened(index ?? this.#newest + 1, start, said);
-    append(said, this.#addText(block, textIn(start)));
+    const events: AnswerEvent[] = [];
+    const block = this.#opened(index ?? this.#newest + 1, start, events);
+    append(events, this.#addText(block, textIn(start)));
     for (const citation of asArray(start['citations'])) block.citations.push(citationOf(asObject(citation) ?? {}));
     const value = signatureIn(start);
-    if (value !== '') said.push({ is: 'sign', at: block.at, value });
-    return said;
+    if (value !== '') events.push({ is: 'sign', at: block.at, value });
+    return events;
   }
 
   #mayHaveBlocks(index: number | undefined): void {
@@ -117,14 +120,14 @@ export class MessagesReader implements AnswerReader {
     if (index === undefined) this.#contradict('a content block has no index');
   }
 
-  #opened(index: number, start: JsonObject, said: AnswerEvent[]): Block {
+  #opened(index: number, start: JsonObject, events: AnswerEvent[]): Block {
     const kind = asText(start['type']);
     const at = this.#parts++;
     const block = { at, kind, length: 0, input: kind === 'tool_use' ? inputIn(start) : '', citations: [] };
     this.#newest = Math.max(this.#newest, index);
     this.#blocks.set(index, block);
     const hidden = kind === 'redacted_thinking' ? Buffer.byteLength(asText(start['data'])) : undefined;
-    said.push({
+    events.push({
       is: 'open',
       at,
       choice: 0,
@@ -139,9 +142,9 @@ export class MessagesReader implements AnswerReader {
     const block = index === undefined ? undefined : this.#blocks.get(index);
     if (block !== undefined) return this.#add(block, delta);
     this.#contradict('an event continues a content block that is not open');
-    const said: AnswerEvent[] = [];
-    const other = this.#opened(index ?? this.#newest + 1, { type: 'unknown' }, said);
-    return [...said, ...this.#add(other, delta)];
+    const events: AnswerEvent[] = [];
+    const other = this.#opened(index ?? this.#newest + 1, { type: 'unknown' }, events);
+    return [...events, ...this.#add(other, delta)];
   }
 
   #add(block: Block, delta: JsonObject): readonly AnswerEvent[] {
@@ -174,12 +177,12 @@ export class MessagesReader implements AnswerReader {
     }
     this.#blocks.delete(index);
     const { at, length, input, citations } = block;
-    const said: AnswerEvent[] = [];
-    if (length === 0 && input !== '') said.push({ is: 'add', at, text: input, ...(input === '{}' && { bytes: 0 }) });
+    const events: AnswerEvent[] = [];
+    if (length === 0 && input !== '') events.push({ is: 'add', at, text: input, ...(input === '{}' && { bytes: 0 }) });
     // A citation waits until its block closes, because it is about the whole block.
-    for (const citation of citations) said.push({ is: 'cite', at, citation: { ...citation, from: 0, to: length } });
-    said.push({ is: 'close', at });
-    return said;
+    for (const citation of citations) events.push({ is: 'cite', at, citation: { ...citation, from: 0, to: length } });
+    events.push({ is: 'close', at });
+    return events;
   }
 
   #closeAll(): readonly AnswerEvent[] {
@@ -195,7 +198,7 @@ export class MessagesReader implements AnswerReader {
     if (this.#stage !== 'ended') this.#stage = 'finished';
     const stop = asText(delta['stop_sequence']);
     const refused = this.#refuse(asObject(delta['stop_details']) ?? {});
-    return [...closed, ...refused, { ...(stop !== '' && { stop }), ...finishOf(word, STOP_REASONS) }];
+    return [...closed, ...refused, { ...(stop !== '' && { stop }), ...finishOf(word, MESSAGES_STOP_REASONS) }];
   }
 
   /** Returns the vendor's explanation of a refusal as a part of its own. The model has not written it, so it counts nothing. */

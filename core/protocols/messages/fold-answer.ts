@@ -1,6 +1,6 @@
+import { asObject, asText, type JsonObject } from '../../base/json-values';
+import { parseJson } from '../../base/parse-json';
 import { parseForeign } from '../../http/raw-json';
-import { asObject, asText, type JsonObject } from '../../json-values';
-import { parseJson } from '../../parse-json';
 
 type Block = Record<string, unknown>;
 

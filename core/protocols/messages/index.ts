@@ -1,15 +1,15 @@
 import type { ClientDialect } from '../client-dialect';
 import { MessagesReader } from './answer';
-import { readRequest } from './read-request';
-import { RULES } from './request';
-import { openWriter, writeError } from './write-answer';
-import { writeRequest } from './write-request';
+import { readMessagesRequest } from './read-request';
+import { MESSAGES_RULES } from './request';
+import { openMessagesWriter, writeMessagesError } from './write-answer';
+import { writeMessagesRequest } from './write-request';
 
 export const MESSAGES: ClientDialect = {
-  readRequest,
-  names: RULES.names,
-  openWriter,
-  writeError,
-  writeRequest,
+  readRequest: readMessagesRequest,
+  names: MESSAGES_RULES.names,
+  openWriter: openMessagesWriter,
+  writeError: writeMessagesError,
+  writeRequest: writeMessagesRequest,
   openReader: () => new MessagesReader(),
 };

@@ -3,13 +3,13 @@ import { BLANK_STOP, BROKEN_INPUT, COMMON, NO_TOOL, type UnsupportedFeature } fr
 import { NO_SAMPLING, ONE_SAMPLING } from '../models';
 
 /** The longest name of a person that the vendor accepts. */
-export const LONGEST_USER = 256;
+export const MAX_USER_LENGTH = 256;
 
 /**
  * Anthropic refuses other characters of an id in its answer to the call, and texts of white space
  * (github.com/anthropics/claude-code/issues/23440, 2026-02: its words). Amazon takes 64 characters of an id.
  */
-export const FORMS: Forms = {
+export const MESSAGES_FORMS: Forms = {
   dialect: 'messages',
   callId: /^[a-zA-Z0-9_-]{1,64}$/,
   refusesBlank: true,
@@ -17,74 +17,74 @@ export const FORMS: Forms = {
 };
 
 /** The features that Messages has no place for. */
-export const UNSUPPORTED: readonly UnsupportedFeature[] = [
+export const MESSAGES_UNSUPPORTED: readonly UnsupportedFeature[] = [
   ...COMMON,
   NO_SAMPLING,
   ONE_SAMPLING,
   BLANK_STOP,
-  { feature: 'choices', fate: 'refused', why: 'is above 1, and Messages gives one answer' },
+  { feature: 'choices', action: 'refused', why: 'is above 1, and Messages gives one answer' },
   {
     feature: 'temperature',
-    fate: 'refused',
+    action: 'refused',
     when: 'above 1',
     why: 'is above 1, the most that Messages takes',
     isIn: ({ temperature = 0 }) => temperature > 1,
   },
   {
     feature: 'outputFormat',
-    fate: 'refused',
+    action: 'refused',
     when: 'JSON without a schema',
     why: 'asks for JSON without a schema, which Messages does not have',
     isIn: ({ outputFormat }) => outputFormat?.is === 'json',
   },
-  { feature: 'frequencyPenalty', fate: 'refused', why: 'has no place in Messages' },
-  { feature: 'presencePenalty', fate: 'refused', why: 'has no place in Messages' },
+  { feature: 'frequencyPenalty', action: 'refused', why: 'has no place in Messages' },
+  { feature: 'presencePenalty', action: 'refused', why: 'has no place in Messages' },
   NO_TOOL,
   {
     feature: 'isBegun',
-    fate: 'refused',
+    action: 'refused',
     when: 'it is absent, and the last turn is one of the assistant',
     why: 'ends with an answer, and Messages would continue it',
   },
-  { feature: 'audio', fate: 'refused', why: 'has no place in Messages' },
+  { feature: 'audio', action: 'refused', why: 'has no place in Messages' },
   {
     feature: 'image',
-    fate: 'refused',
+    action: 'refused',
     when: 'of another type than JPEG, PNG, GIF and WebP',
     why: 'has a type that Messages does not take',
   },
   {
     feature: 'document',
-    fate: 'refused',
+    action: 'refused',
     when: 'of another type than PDF and plain text',
     why: 'has a type that Messages does not take',
   },
   BROKEN_INPUT,
   {
     feature: 'outputFormat',
-    fate: 'dropped',
+    action: 'dropped',
     when: 'the name, the description and `strict` of a schema',
     why: 'has the schema alone there, and the answer is always held to it',
   },
-  { feature: 'image', fate: 'dropped', when: 'how closely it is looked at', why: 'is always looked at alike there' },
+  { feature: 'image', action: 'dropped', when: 'how closely it is looked at', why: 'is always looked at alike there' },
   {
     feature: 'reasoning',
-    fate: 'dropped',
+    action: 'dropped',
     when: 'the request does not set how much to reason',
     why: 'would be refused there',
   },
   {
     feature: 'reasoning',
-    fate: 'dropped',
+    action: 'dropped',
     when: 'the request sets a number of reasoning tokens, and the sampling or the choice of tools forbids thinking',
     why: 'would be refused there',
   },
-  { feature: 'seed', fate: 'dropped', why: 'has no place in Messages' },
-  { feature: 'verbosity', fate: 'dropped', why: 'has no place in Messages' },
+  { feature: 'seed', action: 'dropped', why: 'has no place in Messages' },
+  { feature: 'verbosity', action: 'dropped', why: 'has no place in Messages' },
   {
     feature: 'user',
-    fate: 'dropped',
-    when: `longer than ${LONGEST_USER} characters`,
+    action: 'dropped',
+    when: `longer than ${MAX_USER_LENGTH} characters`,
     why: 'is longer than the vendor takes',
   },
 ];

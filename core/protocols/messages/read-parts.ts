@@ -1,3 +1,4 @@
+import { asObject, asText, type JsonObject } from '../../base/json-values';
 import {
   type DocumentPart,
   type ImagePart,
@@ -9,11 +10,10 @@ import {
   type Turn,
 } from '../../catalog/conversation';
 import { jsonOf } from '../../http/raw-json';
-import { asObject, asText, type JsonObject } from '../../json-values';
 import { booleanAt, listAt, objectAt, optionalObject, optionalText, textAt } from '../checked';
 import { unseal } from '../seal';
-import { pathOf } from '../translation-rules';
-import { RULES } from './request';
+import { memberPath } from '../translation-rules';
+import { MESSAGES_RULES } from './request';
 
 /** The types of content blocks that each side may have. */
 const BLOCKS = {
@@ -30,7 +30,7 @@ type Block = (typeof BLOCKS)[Side][number];
 export function readParts(object: JsonObject, name: string, side: Turn['role'], place = ''): readonly Part[] {
   const content = object[name];
   if (typeof content === 'string') return [textPart(content)];
-  return listAt(object, name, place).map((block, at) => readBlock(block, side, `${pathOf(place, name)}[${at}]`));
+  return listAt(object, name, place).map((block, at) => readBlock(block, side, `${memberPath(place, name)}[${at}]`));
 }
 
 /** Returns the texts of instructions. */
@@ -43,7 +43,7 @@ function readBlock(value: unknown, side: Side, place: string): Part {
   const type = textAt(asObject(value) ?? {}, 'type', place);
   if (!isOf(side, type))
     throw new NotTranslatable(`${place}.type`, `is \`${type}\`, which cannot be carried over here`);
-  return READERS[type](RULES.carriedMembers(members, `content[${type}]`, place, side === 'assistant'), place);
+  return READERS[type](MESSAGES_RULES.carriedMembers(members, `content[${type}]`, place, side === 'assistant'), place);
 }
 
 function isOf(side: Side, type: string): type is Block {
@@ -139,7 +139,7 @@ function readDocumentSource(source: JsonObject, place: string): DocumentPart['so
 function sourceAt(block: JsonObject, place: string): JsonObject {
   const source = objectAt(block, 'source', place);
   if (source['type'] === 'file') throw new NotTranslatable(`${place}.source`, 'is a file at its vendor');
-  return RULES.carriedMembers(source, 'source', `${place}.source`);
+  return MESSAGES_RULES.carriedMembers(source, 'source', `${place}.source`);
 }
 
 function ofUnknownType(place: string): NotTranslatable {

@@ -1,3 +1,4 @@
+import { asObject, type JsonObject } from '../../base/json-values';
 import {
   type Conversation,
   NotTranslatable,
@@ -9,17 +10,16 @@ import {
   type ToolChoice,
   type Turn,
 } from '../../catalog/conversation';
-import { asObject, type JsonObject } from '../../json-values';
 import { booleanAt, listAt, numberAt, optionalText, optionalWord, schemaAt, textAt, textsAt, wordAt } from '../checked';
 import { readParts, readTexts } from './read-parts';
-import { RULES } from './request';
+import { MESSAGES_RULES } from './request';
 
 /** Reads a whole request. @throws NotTranslatable */
-export function readRequest(body: JsonObject): Conversation {
-  const request = RULES.carriedMembers(body);
+export function readMessagesRequest(body: JsonObject): Conversation {
+  const request = MESSAGES_RULES.carriedMembers(body);
   const messages = listAt(request, 'messages').map((message, at) => readMessage(message, `messages[${at}]`));
-  const output = RULES.carriedMembers(request['output_config'] ?? {}, 'output_config', 'output_config');
-  const metadata = RULES.carriedMembers(request['metadata'] ?? {}, 'metadata', 'metadata');
+  const output = MESSAGES_RULES.carriedMembers(request['output_config'] ?? {}, 'output_config', 'output_config');
+  const metadata = MESSAGES_RULES.carriedMembers(request['metadata'] ?? {}, 'metadata', 'metadata');
   return {
     ...readConversation(readTexts(request, 'system'), messages),
     tools: listAt(request, 'tools').map((tool, at) => readTool(tool, `tools[${at}]`)),
@@ -45,13 +45,13 @@ interface Message extends Turn {
 }
 
 function readMessage(value: unknown, place: string): Message {
-  const message = RULES.carriedMembers(value, 'messages[]', place);
+  const message = MESSAGES_RULES.carriedMembers(value, 'messages[]', place);
   const role = wordAt(message, 'role', ['user', 'assistant', 'system'], place);
   const config = `${place}.output_config`;
   return {
     role,
     parts: readParts(message, 'content', role, place),
-    effort: readEffort(RULES.carriedMembers(message['output_config'] ?? {}, 'output_config', config), config),
+    effort: readEffort(MESSAGES_RULES.carriedMembers(message['output_config'] ?? {}, 'output_config', config), config),
     isForOneTurn: optionalWord(message, 'clear_at', ['never', 'next_user_message'], place) === 'next_user_message',
   };
 }
@@ -93,7 +93,7 @@ function readConversation(
 function readTool(value: unknown, place: string): Tool {
   const type = asObject(value)?.['type'] ?? 'custom';
   if (type !== 'custom') throw new NotTranslatable(`${place}.type`, `is \`${String(type)}\`, a tool of its vendor`);
-  const tool = RULES.carriedMembers(value, 'tools[]', place);
+  const tool = MESSAGES_RULES.carriedMembers(value, 'tools[]', place);
   return {
     name: textAt(tool, 'name', place),
     description: optionalText(tool, 'description', place),
@@ -105,7 +105,7 @@ function readTool(value: unknown, place: string): Tool {
 
 function readToolChoice(value: unknown): Pick<Conversation, 'toolChoice' | 'parallelTools'> {
   if (value === undefined) return {};
-  const choice = RULES.carriedMembers(value, 'tool_choice', 'tool_choice');
+  const choice = MESSAGES_RULES.carriedMembers(value, 'tool_choice', 'tool_choice');
   const single = booleanAt(choice, 'disable_parallel_tool_use', 'tool_choice');
   return { toolChoice: readChoice(choice), parallelTools: single === undefined ? undefined : !single };
 }
@@ -119,7 +119,7 @@ function readChoice(choice: JsonObject): ToolChoice {
 function readFormat(value: unknown): OutputFormat | undefined {
   if (value === undefined) return undefined;
   const place = 'output_config.format';
-  const format = RULES.carriedMembers(value, place, place);
+  const format = MESSAGES_RULES.carriedMembers(value, place, place);
   wordAt(format, 'type', ['json_schema'], place);
   return { is: 'schema', schema: schemaAt(format, 'schema', place), strict: true };
 }
@@ -130,7 +130,7 @@ function readEffort(config: JsonObject, place: string): Reasoning['effort'] {
 
 function readReasoning(value: unknown, effort: Reasoning['effort']): Reasoning | undefined {
   if (value === undefined) return effort && { effort };
-  const thinking = RULES.carriedMembers(value, 'thinking', 'thinking');
+  const thinking = MESSAGES_RULES.carriedMembers(value, 'thinking', 'thinking');
   const type = wordAt(thinking, 'type', ['adaptive', 'enabled', 'between_tools', 'disabled'], 'thinking');
   // Thinking is off but for short notes between calls (platform.claude.com, What's new in Claude Sonnet 5.5, 2026-11).
   if (type === 'disabled' || type === 'between_tools') return { effort: 'none' };

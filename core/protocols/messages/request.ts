@@ -1,4 +1,4 @@
-import { asObject } from '../../json-values';
+import { asObject } from '../../base/json-values';
 import {
   AT_CLIENT,
   AT_VENDOR,
@@ -256,7 +256,7 @@ export const MESSAGES_TABLE: RequestTable = {
   },
 };
 
-export const RULES = new TranslationRules(MESSAGES_TABLE);
+export const MESSAGES_RULES = new TranslationRules(MESSAGES_TABLE);
 
 /** Returns the thread that a value names. A thread has the id of its newest answer, and each answer gives it another. */
 function namedThread(value: unknown): Keeping | undefined {

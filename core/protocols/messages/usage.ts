@@ -1,3 +1,4 @@
+import { asArray, asObject, asText, type JsonObject } from '../../base/json-values';
 import {
   CACHE_READ_METERS,
   type Counts,
@@ -9,7 +10,6 @@ import {
   UNKNOWN_USAGE,
   type Usage,
 } from '../../catalog/usage';
-import { asArray, asObject, asText, type JsonObject } from '../../json-values';
 import { unlessPlain, usageReader } from '../usage-report';
 
 /**
@@ -52,7 +52,7 @@ const PIECES = ['webSearch', 'webFetch'] as const;
  * Reads the usage that a message, or the last event of a stream, reports. Each entry of `iterations` is a pass. Only `iterations`
  * counts compaction and the advisor.
  */
-export function readUsage(message: JsonObject, isFinal: boolean): Usage {
+export function readMessagesUsage(message: JsonObject, isFinal: boolean): Usage {
   const usage = asObject(message['usage']);
   if (usage === undefined) return UNKNOWN_USAGE;
   const isCredited = isRedeemed(usage);
@@ -110,7 +110,7 @@ function asCacheReads(counts: Counts): Counts {
 }
 
 /** Returns the usage with 0 for unknown counts, because clients calculate with them. */
-export function writeUsage(usage: Usage): JsonObject {
+export function writeMessagesUsage(usage: Usage): JsonObject {
   const short = tokensOf(usage, ['cacheWrite']);
   const hour = tokensOf(usage, ['cacheWrite1h']);
   const hasWrites = (short ?? hour) !== undefined;

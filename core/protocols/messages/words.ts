@@ -1,7 +1,7 @@
 import type { FinishReason } from '../../catalog/answer';
 
 /** The stop reasons of Messages (platform.claude.com, "Handling stop reasons", 2026-11). */
-export const WRITTEN_REASONS: Readonly<Record<FinishReason, string>> = {
+export const MESSAGES_WRITTEN_REASONS: Readonly<Record<FinishReason, string>> = {
   end: 'end_turn',
   length: 'max_tokens',
   tool_calls: 'tool_use',
@@ -14,8 +14,8 @@ export const WRITTEN_REASONS: Readonly<Record<FinishReason, string>> = {
 };
 
 /** The same in the other direction. */
-export const STOP_REASONS: ReadonlyMap<string, FinishReason> = new Map(
-  Object.entries(WRITTEN_REASONS)
+export const MESSAGES_STOP_REASONS: ReadonlyMap<string, FinishReason> = new Map(
+  Object.entries(MESSAGES_WRITTEN_REASONS)
     .filter(([reason]) => reason !== 'unknown' && reason !== 'broken')
     .map(([reason, word]) => [word, reason as FinishReason]),
 );

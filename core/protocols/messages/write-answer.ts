@@ -1,3 +1,4 @@
+import type { JsonObject } from '../../base/json-values';
 import type {
   AnswerError,
   AnswerEvent,
@@ -6,15 +7,14 @@ import type {
   FinishReason,
   WrittenCall,
 } from '../../catalog/answer';
-import type { JsonObject } from '../../json-values';
 import { isTooLong, statusOf, tooLongMessage } from '../error-words';
 import { WrittenUsage } from '../written-usage';
 import { foldAnswer } from './fold-answer';
-import { writeUsage } from './usage';
-import { ERROR_TYPES, WRITTEN_REASONS } from './words';
+import { writeMessagesUsage } from './usage';
+import { ERROR_TYPES, MESSAGES_WRITTEN_REASONS } from './words';
 import { BlockWriter, type PartEvent } from './write-blocks';
 
-export function openWriter(call: WrittenCall): AnswerWriter {
+export function openMessagesWriter(call: WrittenCall): AnswerWriter {
   return new MessagesWriter(call);
 }
 
@@ -60,7 +60,7 @@ class MessagesWriter implements AnswerWriter {
         return this.#end();
       case 'error':
         this.#stage = 'ended';
-        return [writeError(event.error, 200, this.#call.requestId)];
+        return [writeMessagesError(event.error, 200, this.#call.requestId)];
       default:
         this.#note(event);
         return this.#stage === 'begun' ? this.#blocks.write(event) : [...this.#begin(), ...this.#blocks.write(event)];
@@ -110,20 +110,20 @@ class MessagesWriter implements AnswerWriter {
 
   /** Returns the stop reason. Some dialects report `end` even if the model calls a tool or refuses. */
   #reasonFor(reason: FinishReason): string {
-    if (reason === 'end' && this.#hasRefused) return WRITTEN_REASONS.filter;
-    if (reason === 'end' && this.#hasCalls) return WRITTEN_REASONS.tool_calls;
-    return WRITTEN_REASONS[reason];
+    if (reason === 'end' && this.#hasRefused) return MESSAGES_WRITTEN_REASONS.filter;
+    if (reason === 'end' && this.#hasCalls) return MESSAGES_WRITTEN_REASONS.tool_calls;
+    return MESSAGES_WRITTEN_REASONS[reason];
   }
 
   #written(): JsonObject {
-    return writeUsage(this.#used.counts);
+    return writeMessagesUsage(this.#used.counts);
   }
 }
 
 const END: AnswerEvent = { is: 'end' };
 
 /** Returns an upstream's error in the form that Messages has for a status. A stream's error has none, so its own words decide. */
-export function writeError(error: AnswerError, status: number, requestId: string): JsonObject {
+export function writeMessagesError(error: AnswerError, status: number, requestId: string): JsonObject {
   const { code, param } = error;
   const known = status >= 400 ? status : (statusOf(error) ?? 500);
   const type = ERROR_TYPES[known] ?? (known < 500 ? 'invalid_request_error' : 'api_error');

@@ -1,6 +1,6 @@
-import { append } from '../../append';
+import { append } from '../../base/collections';
+import type { JsonObject } from '../../base/json-values';
 import type { AnswerEvent, Citation, OpenPart } from '../../catalog/answer';
-import type { JsonObject } from '../../json-values';
 import { seal } from '../seal';
 import { jsonInputOf } from '../text-tools';
 

@@ -1,6 +1,6 @@
+import type { JsonObject } from '../../base/json-values';
 import type { Conversation } from '../../catalog/conversation';
 import type { TranslatedCall } from '../../catalog/upstream';
-import type { JsonObject } from '../../json-values';
 import { budgetOf, effortOf, nearestEffort } from '../effort';
 import { formsOf } from '../models';
 
@@ -20,9 +20,9 @@ export function writeReasoningSettings(call: TranslatedCall, messages: readonly 
   if (reasoning === undefined || setting === undefined) return {};
   const word = effortOf(reasoning);
   if (word === 'none') {
-    const { leastThinking } = formsOf(call.model);
-    if (leastThinking?.effort !== undefined) call.weaken?.('reasoning');
-    return leastThinking ?? { thinking: OFF };
+    const { minThinking } = formsOf(call.model);
+    if (minThinking?.effort !== undefined) call.weaken?.('reasoning');
+    return minThinking ?? { thinking: OFF };
   }
   const mayThink = allowsThinking(conversation) && !wouldBeRefused(messages);
   const display = reasoning.isShown === undefined ? {} : { display: reasoning.isShown ? 'summarized' : 'omitted' };

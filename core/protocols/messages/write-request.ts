@@ -1,17 +1,17 @@
+import type { JsonObject } from '../../base/json-values';
 import { type Conversation, NotTranslatable, type Tool, type ToolChoice, type Turn } from '../../catalog/conversation';
 import type { TranslatedCall } from '../../catalog/upstream';
-import type { JsonObject } from '../../json-values';
 import { fitted } from '../fitted';
 import { fittedToModel } from '../models';
 import { schemaOf } from '../text-tools';
-import { FORMS, LONGEST_USER, UNSUPPORTED } from './limits';
+import { MAX_USER_LENGTH, MESSAGES_FORMS, MESSAGES_UNSUPPORTED } from './limits';
 import { writePart } from './write-parts';
 import { writeReasoningSettings } from './write-reasoning';
 
 /** Writes a whole request. @throws NotTranslatable that names a `Feature` */
-export function writeRequest(given: TranslatedCall): JsonObject {
+export function writeMessagesRequest(given: TranslatedCall): JsonObject {
   const { model, maxOutput } = given;
-  const conversation = fittedToModel(fitted(given, UNSUPPORTED, FORMS), given);
+  const conversation = fittedToModel(fitted(given, MESSAGES_UNSUPPORTED, MESSAGES_FORMS), given);
   const call = { ...given, conversation };
   const asksForCache = conversation.cacheKey !== undefined;
   const instructions = conversation.instructions.flatMap((part) => writePart(part, call));
@@ -95,5 +95,5 @@ function writeFormat({ outputFormat }: Conversation): JsonObject | undefined {
 }
 
 function writeUser({ user }: Conversation): JsonObject {
-  return user !== undefined && user.length <= LONGEST_USER ? { metadata: { user_id: user } } : {};
+  return user !== undefined && user.length <= MAX_USER_LENGTH ? { metadata: { user_id: user } } : {};
 }

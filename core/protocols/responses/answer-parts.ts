@@ -62,9 +62,9 @@ export class AnswerParts {
     const part = this.#parts.get(place);
     if (part?.isOpen !== true || (this.isLoose ? part.text !== '' : !whole.startsWith(part.text))) return [];
     const isNew = part.text === '';
-    const [said] = this.add(place, is, whole.slice(part.text.length));
-    if (said === undefined) return [];
-    return isNew && added > 0 ? [{ ...said, bytes: Buffer.byteLength(whole) - added } as AnswerEvent] : [said];
+    const [events] = this.add(place, is, whole.slice(part.text.length));
+    if (events === undefined) return [];
+    return isNew && added > 0 ? [{ ...events, bytes: Buffer.byteLength(whole) - added } as AnswerEvent] : [events];
   }
 
   /** Returns the number of the open part in a place. */

@@ -1,12 +1,12 @@
-import { append } from '../../append';
+import { append } from '../../base/collections';
+import { asArray, asCount, asObject, asText, type JsonObject } from '../../base/json-values';
 import type { AnswerEvent, AnswerReader, Citation } from '../../catalog/answer';
 import { readUsualError, type SseEvent } from '../../catalog/upstream';
-import { asArray, asCount, asObject, asText, type JsonObject } from '../../json-values';
 import { beginOf, finishOf, usageEvents } from '../answer-events';
 import { parseEvent } from '../event-json';
 import { AnswerParts } from './answer-parts';
 import { readLargeEvent } from './large-event';
-import { readUsage } from './usage';
+import { readResponsesUsage } from './usage';
 import { INCOMPLETE_REASONS } from './words';
 
 /** Separates the paragraphs of a summary, which arrive in parts. */
@@ -160,28 +160,28 @@ export class ResponsesReader implements AnswerReader {
   }
 
   #wholeItem(item: JsonObject, place: string): readonly AnswerEvent[] {
-    const said: AnswerEvent[] = [];
+    const events: AnswerEvent[] = [];
     switch (item['type']) {
       case 'message':
         for (const [at, part] of asArray(item['content']).entries())
-          append(said, this.#wholeContent(asObject(part) ?? {}, `${place}/${at}`));
-        return said;
+          append(events, this.#wholeContent(asObject(part) ?? {}, `${place}/${at}`));
+        return events;
       case 'reasoning':
-        append(said, this.#openItem(item, place));
-        append(said, this.#wholeReasoning(item, place));
+        append(events, this.#openItem(item, place));
+        append(events, this.#wholeReasoning(item, place));
         break;
       case 'function_call':
       case 'custom_tool_call': {
         const input = asText(item[item['type'] === 'function_call' ? 'arguments' : 'input']);
-        append(said, this.#openItem(item, place));
-        append(said, this.#parts.complete(place, 'tool_call', input));
+        append(events, this.#openItem(item, place));
+        append(events, this.#parts.complete(place, 'tool_call', input));
         break;
       }
       default:
-        append(said, this.#openItem(item, place));
+        append(events, this.#openItem(item, place));
     }
-    append(said, this.#parts.close(place));
-    return said;
+    append(events, this.#parts.close(place));
+    return events;
   }
 
   #wholeContent(part: JsonObject, place: string): readonly AnswerEvent[] {
@@ -213,18 +213,18 @@ export class ResponsesReader implements AnswerReader {
   }
 
   #failed(response: JsonObject, body: unknown): readonly AnswerEvent[] {
-    return [...usageEvents(readUsage(response)), { is: 'error', error: readUsualError(response), body }];
+    return [...usageEvents(readResponsesUsage(response)), { is: 'error', error: readUsualError(response), body }];
   }
 
   #end(response: JsonObject): readonly AnswerEvent[] {
-    const said: AnswerEvent[] = [];
+    const events: AnswerEvent[] = [];
     // Some upstreams send no event before the end.
     if (this.#parts.isEmpty)
       for (const [at, item] of asArray(response['output']).entries())
-        append(said, this.#wholeItem(asObject(item) ?? {}, String(at)));
-    append(said, this.#parts.closeAll());
+        append(events, this.#wholeItem(asObject(item) ?? {}, String(at)));
+    append(events, this.#parts.closeAll());
     this.#parts.isLoose = true;
-    return [...said, this.#finish(response), ...usageEvents(readUsage(response), true), { is: 'end' }];
+    return [...events, this.#finish(response), ...usageEvents(readResponsesUsage(response), true), { is: 'end' }];
   }
 
   #finish({ status, incomplete_details }: JsonObject): AnswerEvent {

@@ -1,15 +1,15 @@
 import type { ClientDialect } from '../client-dialect';
 import { ResponsesReader } from './answer';
-import { readRequest } from './read-request';
-import { RULES } from './request';
-import { openWriter, writeError } from './write-answer';
-import { writeRequest } from './write-request';
+import { readResponsesRequest } from './read-request';
+import { RESPONSES_RULES } from './request';
+import { openResponsesWriter, writeResponsesError } from './write-answer';
+import { writeResponsesRequest } from './write-request';
 
 export const RESPONSES: ClientDialect = {
-  readRequest,
-  names: RULES.names,
-  openWriter,
-  writeError,
-  writeRequest,
+  readRequest: readResponsesRequest,
+  names: RESPONSES_RULES.names,
+  openWriter: openResponsesWriter,
+  writeError: writeResponsesError,
+  writeRequest: writeResponsesRequest,
   openReader: () => new ResponsesReader(),
 };

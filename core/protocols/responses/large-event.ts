@@ -1,8 +1,8 @@
+import { asText, type JsonObject } from '../../base/json-values';
+import { parseJson } from '../../base/parse-json';
 import { findMembers, sliceChunks } from '../../http/json-members';
 import { type JsonObserver, type JsonToken, scanWhole } from '../../http/json-scanner';
 import { knownWord } from '../../http/json-words';
-import { asText, type JsonObject } from '../../json-values';
-import { parseJson } from '../../parse-json';
 import { MalformedEvent } from '../event-json';
 
 /** The members that are read of a response too large to parse, which repeats the whole request and answer. */

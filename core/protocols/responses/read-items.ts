@@ -1,4 +1,5 @@
-import { append } from '../../append';
+import { append } from '../../base/collections';
+import { asArray, asObject, asText, type JsonObject } from '../../base/json-values';
 import {
   type Conversation,
   NotTranslatable,
@@ -10,12 +11,11 @@ import {
   type Turn,
 } from '../../catalog/conversation';
 import { jsonOf } from '../../http/raw-json';
-import { asArray, asObject, asText, type JsonObject } from '../../json-values';
 import { listAt, optionalObject, optionalText, textAt, wordAt } from '../checked';
 import { unseal } from '../seal';
 import { readContent } from './read-parts';
 import { atClient, type ToolReader } from './read-tools';
-import { RULES } from './request';
+import { RESPONSES_RULES } from './request';
 import { flatName, SEARCH } from './tool-names';
 
 /** Reads the input. @throws NotTranslatable */
@@ -60,9 +60,9 @@ class Turns {
 const ECHOES: ReadonlySet<string> = new Set(['reasoning', 'function_call', 'custom_tool_call', 'tool_search_call']);
 
 function readItem(given: unknown, path: string, turns: Turns, tools: ToolReader): void {
-  const type = RULES.carriedType(given, 'input', path, 'message');
+  const type = RESPONSES_RULES.carriedType(given, 'input', path, 'message');
   const isEcho = ECHOES.has(type) || asObject(given)?.['role'] === 'assistant';
-  const item = RULES.carriedMembers(given, `input[${type}]`, path, isEcho);
+  const item = RESPONSES_RULES.carriedMembers(given, `input[${type}]`, path, isEcho);
   switch (type) {
     case 'message':
       readMessage(item, path, turns);

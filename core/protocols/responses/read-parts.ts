@@ -1,3 +1,4 @@
+import type { JsonObject } from '../../base/json-values';
 import {
   type AudioPart,
   type DocumentPart,
@@ -6,9 +7,8 @@ import {
   type Part,
   type Source,
 } from '../../catalog/conversation';
-import type { JsonObject } from '../../json-values';
 import { listAt, optionalText, optionalWord, textAt } from '../checked';
-import { RULES } from './request';
+import { RESPONSES_RULES } from './request';
 
 /** Reads text, or a list of parts. Empty text makes no part. @throws NotTranslatable */
 export function readContent(item: JsonObject, name: string, path: string): readonly Part[] {
@@ -18,9 +18,9 @@ export function readContent(item: JsonObject, name: string, path: string): reado
 }
 
 function readPart(given: unknown, path: string): Part {
-  const type = RULES.carriedType(given, 'content', path);
+  const type = RESPONSES_RULES.carriedType(given, 'content', path);
   const isEcho = type === 'output_text' || type === 'refusal';
-  const part = RULES.carriedMembers(given, `content[${type}]`, path, isEcho);
+  const part = RESPONSES_RULES.carriedMembers(given, `content[${type}]`, path, isEcho);
   switch (type) {
     case 'input_image':
       return readImage(part, path);
@@ -57,7 +57,7 @@ function readDocument(part: JsonObject, path: string): DocumentPart {
 }
 
 function readAudio(part: JsonObject, path: string): AudioPart {
-  const audio = RULES.carriedMembers(part['input_audio'], 'input_audio', `${path}.input_audio`);
+  const audio = RESPONSES_RULES.carriedMembers(part['input_audio'], 'input_audio', `${path}.input_audio`);
   const textOf = (name: string) => textAt(audio, name, `${path}.input_audio`);
   return { is: 'audio', base64: textOf('data'), format: textOf('format') };
 }

@@ -1,17 +1,17 @@
+import type { JsonObject } from '../../base/json-values';
 import { type Conversation, NotTranslatable, type OutputFormat, type Reasoning } from '../../catalog/conversation';
-import type { JsonObject } from '../../json-values';
 import { booleanAt, integerAt, numberAt, optionalText, optionalWord, schemaAt, textAt } from '../checked';
 import { readInput } from './read-items';
 import { ToolReader } from './read-tools';
-import { RULES } from './request';
+import { RESPONSES_RULES } from './request';
 
 /** Reads a whole request. @throws NotTranslatable */
-export function readRequest(body: JsonObject): Conversation {
-  const request = RULES.carriedMembers(body);
+export function readResponsesRequest(body: JsonObject): Conversation {
+  const request = RESPONSES_RULES.carriedMembers(body);
   const reader = new ToolReader();
   reader.readList(request);
   const { instructions, turns } = readInput(request, reader);
-  const text = RULES.carriedMembers(request['text'] ?? {}, 'text', 'text');
+  const text = RESPONSES_RULES.carriedMembers(request['text'] ?? {}, 'text', 'text');
   return {
     instructions,
     turns,
@@ -37,7 +37,7 @@ const EFFORTS = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'] as 
 /** Reads the reasoning setting. The summary is shown if the client asks for it. */
 function readReasoning(request: JsonObject): Reasoning | undefined {
   if (request['reasoning'] === undefined) return undefined;
-  const given = RULES.carriedMembers(request['reasoning'], 'reasoning', 'reasoning');
+  const given = RESPONSES_RULES.carriedMembers(request['reasoning'], 'reasoning', 'reasoning');
   const effort = optionalWord(given, 'effort', EFFORTS, 'reasoning');
   const summary = given['summary'] ?? given['generate_summary'];
   if (effort === undefined && summary === undefined) return undefined;
@@ -48,7 +48,7 @@ const FORMATS = ['text', 'json_object', 'json_schema'] as const;
 
 function readFormat(text: JsonObject): OutputFormat | undefined {
   const path = 'text.format';
-  const format = RULES.carriedMembers(text['format'] ?? {}, path, path);
+  const format = RESPONSES_RULES.carriedMembers(text['format'] ?? {}, path, path);
   const type = optionalWord(format, 'type', FORMATS, path) ?? 'text';
   if (type === 'text') return undefined;
   if (type === 'json_object') return { is: 'json' };

@@ -1,9 +1,9 @@
 import { isDeepStrictEqual } from 'node:util';
+import { asObject, type JsonObject } from '../../base/json-values';
 import { NotTranslatable, type Tool, type ToolChoice } from '../../catalog/conversation';
-import { asObject, type JsonObject } from '../../json-values';
 import { booleanAt, listAt, optionalSchema, optionalText, textAt } from '../checked';
-import { pathOf } from '../translation-rules';
-import { RULES } from './request';
+import { memberPath } from '../translation-rules';
+import { RESPONSES_RULES } from './request';
 import { flatName, SEARCH } from './tool-names';
 
 const CHOICES = 'must be "auto", "none", "required" or one of the functions and custom tools';
@@ -24,7 +24,9 @@ export class ToolReader {
 
   /** Reads a list of tools and returns the names under which other dialects know them. @throws NotTranslatable */
   readList(object: JsonObject, path = ''): readonly string[] {
-    return listAt(object, 'tools', path).flatMap((given, at) => this.#read(given, `${pathOf(path, 'tools')}[${at}]`));
+    return listAt(object, 'tools', path).flatMap((given, at) =>
+      this.#read(given, `${memberPath(path, 'tools')}[${at}]`),
+    );
   }
 
   /** Reads the tool choice. @throws NotTranslatable */
@@ -33,15 +35,15 @@ export class ToolReader {
     if (given === undefined || given === 'auto' || given === 'none' || given === 'required') return given;
     const type = asObject(given)?.['type'];
     if (type !== 'function' && type !== 'custom') throw new NotTranslatable('tool_choice', CHOICES);
-    const { name } = RULES.carriedMembers(given, 'tool_choice', 'tool_choice');
+    const { name } = RESPONSES_RULES.carriedMembers(given, 'tool_choice', 'tool_choice');
     const [only, ...others] = [...this.#tools.values()].filter((each) => each.name === name);
     if (only === undefined || others.length > 0) throw new NotTranslatable('tool_choice', CHOICES);
     return { tool: only.tool.name, input: only.tool.input };
   }
 
   #read(given: unknown, path: string): readonly string[] {
-    const type = RULES.carriedType(given, 'tools', path);
-    const tool = RULES.carriedMembers(given, `tools[${type}]`, path);
+    const type = RESPONSES_RULES.carriedType(given, 'tools', path);
+    const tool = RESPONSES_RULES.carriedMembers(given, `tools[${type}]`, path);
     if (type === 'namespace') return this.#readNamespace(tool, path);
     return [type === SEARCH ? this.#add(search(tool, path), SEARCH, path) : this.#readOne(tool, path)];
   }
@@ -50,10 +52,10 @@ export class ToolReader {
     const namespace = { name: textAt(given, 'name', path), about: optionalText(given, 'description', path) };
     return listAt(given, 'tools', path).map((each, at) => {
       const place = `${path}.tools[${at}]`;
-      const type = RULES.carriedType(each, 'tools', place);
+      const type = RESPONSES_RULES.carriedType(each, 'tools', place);
       if (type !== 'function' && type !== 'custom')
         throw new NotTranslatable(`${place}.type`, 'must be function or custom');
-      return this.#readOne(RULES.carriedMembers(each, `tools[${type}]`, place), place, namespace);
+      return this.#readOne(RESPONSES_RULES.carriedMembers(each, `tools[${type}]`, place), place, namespace);
     });
   }
 

@@ -1,4 +1,4 @@
-import { asObject, type JsonObject } from '../../json-values';
+import { asObject, type JsonObject } from '../../base/json-values';
 import {
   AT_CLIENT,
   AT_VENDOR,
@@ -13,7 +13,7 @@ import {
   each,
   free,
   IMAGE,
-  MOST_USES,
+  MAX_TOOL_USES,
   outside,
   priced,
   refused,
@@ -93,7 +93,7 @@ export const RESPONSES_TABLE: RequestTable = {
     max_tool_calls: {
       ...bounded('limits the tools that run at the vendor'),
       ...dropped('limits tools that run at its vendor, and those are refused'),
-      is: count(0, MOST_USES),
+      is: count(0, MAX_TOOL_USES),
     },
     client_metadata: { ...free('is not read by the model'), ...dropped('is not read by the model') },
     include: { ...free('says what is shown'), ...dropped('what can be shown of the answer is shown') },
@@ -273,7 +273,7 @@ export const RESPONSES_TABLE: RequestTable = {
   },
 };
 
-export const RULES = new TranslationRules(RESPONSES_TABLE);
+export const RESPONSES_RULES = new TranslationRules(RESPONSES_TABLE);
 
 function shellForm({ environment }: JsonObject): string {
   return asObject(environment)?.['type'] === 'local' ? 'local' : 'container';

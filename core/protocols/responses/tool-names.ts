@@ -1,4 +1,4 @@
-import { asArray, asObject, asText, type JsonObject } from '../../json-values';
+import { asArray, asObject, asText, type JsonObject } from '../../base/json-values';
 
 /** A tool as the client knows it. Other dialects have no namespaces, and only functions. */
 export interface OwnName {

@@ -1,3 +1,4 @@
+import { asArray, asObject, asText, type JsonObject } from '../../base/json-values';
 import {
   CACHE_READ_METERS,
   CACHE_WRITE_METERS,
@@ -9,7 +10,6 @@ import {
   UNKNOWN_USAGE,
   type Usage,
 } from '../../catalog/usage';
-import { asArray, asObject, asText, type JsonObject } from '../../json-values';
 import { unlessPlain, usageOfReport, usageReader } from '../usage-report';
 
 /** `input_tokens` and `output_tokens` include their details, such as hidden reasoning, unless the total shows that they do not. */
@@ -29,7 +29,7 @@ const readReport = usageReader({
 const PLAIN_TIERS: readonly string[] = ['default', 'auto', 'standard'];
 
 /** Reads the usage that a response reports; it has one pass. */
-export function readUsage(response: JsonObject): Usage {
+export function readResponsesUsage(response: JsonObject): Usage {
   const report = asObject(response['usage']);
   if (report === undefined) return UNKNOWN_USAGE;
   const read = readReport(report);
@@ -64,7 +64,7 @@ function isSearch(item: JsonObject): boolean {
 }
 
 /** Returns the usage in the form of Responses: the input's tokens include those read from a cache and written to one. */
-export function writeUsage(usage: Usage): JsonObject | null {
+export function writeResponsesUsage(usage: Usage): JsonObject | null {
   if (usage.passes.length === 0) return null;
   const input = totalInputTokens(usage);
   const output = outputTokens(usage) ?? 0;

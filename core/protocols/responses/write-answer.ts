@@ -1,3 +1,4 @@
+import type { JsonObject } from '../../base/json-values';
 import type {
   AnswerError,
   AnswerEvent,
@@ -8,11 +9,10 @@ import type {
   WrittenCall,
 } from '../../catalog/answer';
 import { jsonOf } from '../../http/raw-json';
-import type { JsonObject } from '../../json-values';
 import { openaiError } from '../error-words';
 import { WrittenUsage } from '../written-usage';
 import { ownNames, SEARCH } from './tool-names';
-import { writeUsage } from './usage';
+import { writeResponsesUsage } from './usage';
 import { WRITTEN_INCOMPLETE } from './words';
 import {
   CallItem,
@@ -24,11 +24,11 @@ import {
   type WrittenItem,
 } from './written-item';
 
-export function openWriter(call: WrittenCall): AnswerWriter {
+export function openResponsesWriter(call: WrittenCall): AnswerWriter {
   return new ResponsesWriter(call);
 }
 
-export function writeError(error: AnswerError, status: number, requestId: string): JsonObject {
+export function writeResponsesError(error: AnswerError, status: number, requestId: string): JsonObject {
   return { request_id: requestId, error: openaiError(error, status) };
 }
 
@@ -152,7 +152,7 @@ class ResponsesWriter implements AnswerWriter {
     this.#response = this.#responseAs(why === undefined ? 'completed' : 'incomplete', {
       incomplete_details: why === undefined ? null : { reason: why },
       output: this.#output(),
-      usage: writeUsage(this.#used.counts),
+      usage: writeResponsesUsage(this.#used.counts),
     });
     return this.#response;
   }

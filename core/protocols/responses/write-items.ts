@@ -1,3 +1,5 @@
+import { asArray, asObject, asText, type JsonObject } from '../../base/json-values';
+import { parseJson } from '../../base/parse-json';
 import {
   type DocumentPart,
   type ImagePart,
@@ -9,8 +11,6 @@ import {
   type Turn,
 } from '../../catalog/conversation';
 import type { TranslatedCall } from '../../catalog/upstream';
-import { asArray, asObject, asText, type JsonObject } from '../../json-values';
-import { parseJson } from '../../parse-json';
 import { goodAt } from '../seal';
 import { jsonInputOf } from '../text-tools';
 

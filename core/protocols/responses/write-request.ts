@@ -1,15 +1,15 @@
+import type { JsonObject } from '../../base/json-values';
 import type { Conversation, OutputFormat, Tool, ToolChoice } from '../../catalog/conversation';
 import type { TranslatedCall } from '../../catalog/upstream';
-import type { JsonObject } from '../../json-values';
 import { effortOf } from '../effort';
 import { fitted } from '../fitted';
 import { schemaOf } from '../text-tools';
-import { FORMS, LONGEST_NAME, UNSUPPORTED } from './limits';
+import { MAX_TOOL_NAME_LENGTH, RESPONSES_FORMS, RESPONSES_UNSUPPORTED } from './limits';
 import { writeItems } from './write-items';
 
 /** Returns the body of a Responses call. @throws NotTranslatable */
-export function writeRequest(call: TranslatedCall): JsonObject {
-  const conversation = fitted(call, UNSUPPORTED, FORMS);
+export function writeResponsesRequest(call: TranslatedCall): JsonObject {
+  const conversation = fitted(call, RESPONSES_UNSUPPORTED, RESPONSES_FORMS);
   const { instructions, tools, toolChoice, parallelTools, maxTokens, temperature, topP } = conversation;
   return present({
     model: call.model,
@@ -36,7 +36,7 @@ function present(members: JsonObject): JsonObject {
 }
 
 function shortName(name: string | undefined): string | undefined {
-  return name !== undefined && name.length <= LONGEST_NAME ? name : undefined;
+  return name !== undefined && name.length <= MAX_TOOL_NAME_LENGTH ? name : undefined;
 }
 
 /** Writes a tool. `strict` is always written, because the vendor would hold a function without it to its schema. */

@@ -1,7 +1,7 @@
+import type { JsonObject } from '../../base/json-values';
+import { parseJson } from '../../base/parse-json';
 import type { Citation, OpenPart } from '../../catalog/answer';
 import { parseForeign } from '../../http/raw-json';
-import type { JsonObject } from '../../json-values';
-import { parseJson } from '../../parse-json';
 import type { OwnName } from './tool-names';
 
 /** An event without its sequence number. */

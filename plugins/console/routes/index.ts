@@ -4,7 +4,7 @@ import type { PluginGateway } from '../../../core/gateway/plugin-gateway';
 import { shape } from '../../../core/http/shape';
 import type { SessionTimes } from '../../../core/sign-in/sessions';
 import type { IdentityProvider } from '../oidc';
-import { keyRoutes } from './keys';
+import { consoleKeyRoutes } from './keys';
 import { finishOidcRoute, startOidcRoute } from './oidc';
 import { overviewRoutes } from './overview';
 import { signInRoutes } from './sign-in';
@@ -22,17 +22,17 @@ export function consoleRoutes(gateway: PluginGateway, settings: ConsoleSettings)
   const signIn = { database, times, proxies, insteadOfPasswords: passwordSignIn ? undefined : (provider?.name ?? '') };
   const oidc = { database, log, times, proxies, provider };
   return [
-    ...pageRoutes(),
+    ...consolePageRoutes(),
     ...signInRoutes(signIn, provider),
     startOidcRoute(oidc),
     finishOidcRoute(oidc),
     ...overviewRoutes(gateway),
-    ...keyRoutes(gateway),
+    ...consoleKeyRoutes(gateway),
   ];
 }
 
 /** Serves the page that is built into `folder`, at all of its paths. They get the same files, because the page itself reads the path. */
-export function pageRoutes(folder?: string): readonly Route[] {
+export function consolePageRoutes(folder?: string): readonly Route[] {
   const handle = servePage('console', folder);
   return ['/console', '/console/{path...}'].map((path) => ({
     listener: 'public',

@@ -22,7 +22,7 @@ import {
 import type { Route } from '../../../core/api/route';
 import type { PluginGateway } from '../../../core/gateway/plugin-gateway';
 import { PAGE_READERS, pageOf, readText, wordReader } from '../../../core/http/query';
-import { object, orNull, pageOf as pageShape, shape } from '../../../core/http/shape';
+import { object, orNull, pageShape, shape } from '../../../core/http/shape';
 import type { Session } from '../../../core/sign-in/sessions';
 
 /** Shows an account's keys to its user, each with the time of its last use. */
@@ -68,7 +68,9 @@ const KEY_CHANGES = {
 const SHOWN_KEY = { 200: { description: 'The key.', schema: object(OWN_KEY) } };
 const MADE = { 201: { description: 'The key with its secret.', schema: object({ ...OWN_KEY, key: shape.text }) } };
 
-export function keyRoutes(gateway: Pick<PluginGateway, 'calls' | 'database' | 'ledger' | 'keys'>): readonly Route[] {
+export function consoleKeyRoutes(
+  gateway: Pick<PluginGateway, 'calls' | 'database' | 'ledger' | 'keys'>,
+): readonly Route[] {
   const { database } = gateway;
   const showMade = async ({ key, apiKey }: Awaited<ReturnType<typeof createKey>>) => {
     gateway.keys.made(apiKey);

@@ -3,7 +3,7 @@ import type { Knex } from 'knex';
 import type { Logger } from 'pino';
 import { pageRoute } from '../../../core/api/json-routes';
 import type { Route } from '../../../core/api/route';
-import { fail, GatewayError } from '../../../core/errors';
+import { fail, GatewayError } from '../../../core/base/errors';
 import { cookieOf, setCookie } from '../../../core/http/cookies';
 import { clientPlace, type Proxies } from '../../../core/http/proxies';
 import { publicUrlOf } from '../../../core/http/public-url';
@@ -17,7 +17,7 @@ import { giveSession } from './sign-in';
 /** The browser's way to the provider and back. A cookie of its own keeps what the way back needs. */
 
 const COOKIE = 'tollgate-oidc';
-const AWAY_AT_MOST_MS = 600_000;
+const MAX_AWAY_MS = 600_000;
 
 /** The reason of a failed sign-in, for the page. */
 type Reason = IdentityRefusal | 'denied' | 'expired' | 'slowed' | 'failed';
@@ -52,7 +52,7 @@ function rememberAway(response: ServerResponse, journey: Journey, returnTo: stri
   const away: Away = { ...journey, returnTo, sinceMs: Date.now() };
   const value = Buffer.from(JSON.stringify(away)).toString('base64url');
   // The way back begins at another site, and browsers would not send a strict cookie.
-  setCookie(response, COOKIE, value, { sameSite: 'Lax', maxAgeSeconds: AWAY_AT_MOST_MS / 1_000 });
+  setCookie(response, COOKIE, value, { sameSite: 'Lax', maxAgeSeconds: MAX_AWAY_MS / 1_000 });
 }
 
 function forgetAway(response: ServerResponse): void {
@@ -156,7 +156,7 @@ async function finish(
   callback.search = /\?.*/.exec(request.url ?? '')?.[0] ?? '';
   const away = readAway(request);
   const isOurs = away !== undefined && callback.searchParams.get('state') === away.state;
-  if (!isOurs || Date.now() - away.sinceMs > AWAY_AT_MOST_MS) return { reason: 'expired' };
+  if (!isOurs || Date.now() - away.sinceMs > MAX_AWAY_MS) return { reason: 'expired' };
   if (callback.searchParams.has('error')) return { reason: 'denied' };
   const attempt = await beginAtProvider(database, clientPlace(request, proxies));
   const { identity, verifiedEmail } = await requireProvider(parts).finish(callback, away);

@@ -3,7 +3,7 @@ import { readAccount, readAccountRow } from '../../../core/accounts/accounts';
 import { showUsd } from '../../../core/api/fields';
 import { sessionRoute } from '../../../core/api/json-routes';
 import type { Route } from '../../../core/api/route';
-import { RATES_PER_MILLION, showDearestRates } from '../../../core/api/show-price';
+import { RATES_PER_MILLION, showMaxRates } from '../../../core/api/show-price';
 import { callableIn, TIERS } from '../../../core/catalog/catalog';
 import { PROTOCOL_NAMES, PROTOCOLS } from '../../../core/catalog/protocols';
 import { isAnyHost, type PipelineSettings } from '../../../core/configuration/pipelines';
@@ -14,10 +14,14 @@ import { listOf, object, oneOf, orNull, shape } from '../../../core/http/shape';
 import { readSpending } from '../../../core/records/spending';
 import { readTimeZone } from '../../../core/records/time-zones';
 
-type Parts = Pick<PluginGateway, 'catalog' | 'configuration' | 'health'>;
+type OverviewContext = Pick<PluginGateway, 'catalog' | 'configuration' | 'health'>;
 
 /** Shows the models that an account with this markup can call, their prices, the upstreams, and the addresses. Reads no store. */
-function showCatalog({ catalog, configuration, health }: Parts, request: IncomingMessage, markup: string | undefined) {
+function showCatalog(
+  { catalog, configuration, health }: OverviewContext,
+  request: IncomingMessage,
+  markup: string | undefined,
+) {
   const nowMs = health.now();
   const { customerPrices } = catalog;
   const models = customerPrices.has(markup) ? catalog.models : [];
@@ -35,7 +39,7 @@ function showCatalog({ catalog, configuration, health }: Parts, request: Incomin
         context: Math.max(...entries.map((entry) => entry.model.context)),
         maxOutput: Math.max(...entries.map((entry) => entry.model.maxOutput)),
         upstreams: entries.map(({ upstream }) => upstream.name),
-        pricePerMillion: showDearestRates(entries.map((entry) => customerPrices.priceOf(markup)(entry.model))),
+        pricePerMillion: showMaxRates(entries.map((entry) => customerPrices.priceOf(markup)(entry.model))),
       };
     }),
     upstreams: catalog.upstreams.map((upstream) => {
@@ -119,7 +123,7 @@ const OVERVIEW = object({
 });
 
 export function overviewRoutes(
-  gateway: Parts & Pick<PluginGateway, 'calls' | 'ledger' | 'database'>,
+  gateway: OverviewContext & Pick<PluginGateway, 'calls' | 'ledger' | 'database'>,
 ): readonly Route[] {
   return [
     sessionRoute('GET /console/api/overview', {

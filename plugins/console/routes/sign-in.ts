@@ -4,11 +4,11 @@ import { readAccountRow } from '../../../core/accounts/accounts';
 import { PASSWORD } from '../../../core/api/fields';
 import { pageRoute, sessionRoute } from '../../../core/api/json-routes';
 import type { Route } from '../../../core/api/route';
-import { fail } from '../../../core/errors';
+import { fail } from '../../../core/base/errors';
 import { SESSION_COOKIE, setCookie } from '../../../core/http/cookies';
 import { clientPlace, type Proxies } from '../../../core/http/proxies';
 import { object, oneOf, orNull, shape } from '../../../core/http/shape';
-import { beginAttempt } from '../../../core/sign-in/attempts';
+import { beginSignInAttempt } from '../../../core/sign-in/attempts';
 import { takeSignInLink } from '../../../core/sign-in/links';
 import {
   beginSession,
@@ -48,7 +48,7 @@ async function recognise(
   email: string,
   password: string,
 ): Promise<User> {
-  const attempt = await beginAttempt(database, { email, place: clientPlace(request, proxies) });
+  const attempt = await beginSignInAttempt(database, { email, place: clientPlace(request, proxies) });
   const user = await findBySignIn(database, email, password);
   if (user === undefined) throw fail('SIGN_IN_FAILED');
   await attempt.succeeded();

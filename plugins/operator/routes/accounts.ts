@@ -10,14 +10,14 @@ import { updateAccount } from '../../../core/accounts/keys';
 import { AMOUNT, readAmount, showUsd, TEXT } from '../../../core/api/fields';
 import { adminRoute } from '../../../core/api/json-routes';
 import type { Route } from '../../../core/api/route';
+import { fail } from '../../../core/base/errors';
+import { formatUsd } from '../../../core/base/money';
+import type { Settings } from '../../../core/base/settings';
 import type { Catalog } from '../../../core/catalog/catalog';
-import { fail } from '../../../core/errors';
 import type { PluginGateway } from '../../../core/gateway/plugin-gateway';
 import { jsonBody, sendJson } from '../../../core/http/http';
 import { PAGE_READERS, pageOf, readText } from '../../../core/http/query';
-import { object, oneOf, orNull, pageOf as pageShape, shape } from '../../../core/http/shape';
-import { formatUsd } from '../../../core/money';
-import type { Settings } from '../../../core/settings';
+import { object, oneOf, orNull, pageShape, shape } from '../../../core/http/shape';
 
 /** Shows an account to operators. */
 function showAccount({ id, name, status, createdAt, excessE8, markup, money }: Account): object {

@@ -2,7 +2,9 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { TEXT } from '../../../core/api/fields';
 import { adminRoute } from '../../../core/api/json-routes';
 import type { Route } from '../../../core/api/route';
-import { changesBetween, meaningOf } from '../../../core/configuration/meaning';
+import { fail } from '../../../core/base/errors';
+import type { Settings } from '../../../core/base/settings';
+import { changesBetween, configurationFacts } from '../../../core/configuration/configuration-facts';
 import { listConfigurationNodes } from '../../../core/configuration/nodes';
 import {
   type AppliedRevision,
@@ -12,14 +14,12 @@ import {
   newestRevision,
 } from '../../../core/configuration/revisions';
 import { ConfigurationError } from '../../../core/configuration/yaml-file';
-import { fail } from '../../../core/errors';
 import type { PluginGateway } from '../../../core/gateway/plugin-gateway';
 import { readIfMatch, versionTag } from '../../../core/http/etag';
 import { jsonBody, largeJsonBody, sendJson } from '../../../core/http/http';
 import { PAGE_READERS, pageOf } from '../../../core/http/query';
-import { listOf, object, objectWith, oneOf, orNull, pageOf as pageShape, shape } from '../../../core/http/shape';
+import { listOf, object, objectWith, oneOf, orNull, pageShape, shape } from '../../../core/http/shape';
 import type { Operator } from '../../../core/operators/operators';
-import type { Settings } from '../../../core/settings';
 
 /** What the endpoints that change the configuration of every node have in common. */
 
@@ -95,7 +95,7 @@ async function changeConfig(
   const answer = {
     revision: next.revision,
     base: { number: base.number, revision: base.revision },
-    changes: changesBetween(meaningOf(base), meaningOf(next)),
+    changes: changesBetween(configurationFacts(base), configurationFacts(next)),
     warnings: next.warnings,
     objections,
   };
@@ -138,7 +138,7 @@ function readConfiguration({ configurationSource: source, liveConfiguration: liv
 
 /** Rejects the request if the configuration comes from files. @throws CONFIGURATION_FROM_FILES */
 function refuseFiles({ configurationSource: source }: PluginGateway): void {
-  if (source.is === 'file') throw fail('CONFIGURATION_FROM_FILES', { message: CHANGE_THE_FILE });
+  if (source.kind === 'file') throw fail('CONFIGURATION_FROM_FILES', { message: CHANGE_THE_FILE });
 }
 
 const CHANGE_THE_FILE =
@@ -178,7 +178,7 @@ async function requireRevision({ database }: PluginGateway, name: string | undef
   return found;
 }
 
-const BODY_AT_MOST = 2 * 1024 * 1024;
+const MAX_BODY_BYTES = 2 * 1024 * 1024;
 
 const APPLY = {
   type: 'object',
@@ -197,7 +197,7 @@ const APPLY = {
 } as const;
 
 function applyConfigRoute(gateway: PluginGateway): Route {
-  const readApply = largeJsonBody<Settings<typeof APPLY>>(APPLY, BODY_AT_MOST);
+  const readApply = largeJsonBody<Settings<typeof APPLY>>(APPLY, MAX_BODY_BYTES);
   return {
     listener: 'admin',
     role: 'write',
@@ -320,7 +320,7 @@ export function configurationRoutes(gateway: PluginGateway): readonly Route[] {
       handle: async () => {
         const { current, since, restartNeeded, lastFailure } = live;
         return {
-          source: source.is,
+          source: source.kind,
           number: current.number ?? null,
           revision: current.revision,
           since,
@@ -353,9 +353,9 @@ export function configurationRoutes(gateway: PluginGateway): readonly Route[] {
         },
       },
       handle: async () => {
-        const newest = source.is === 'file' ? undefined : await newestRevision(database);
+        const newest = source.kind === 'file' ? undefined : await newestRevision(database);
         return {
-          source: source.is,
+          source: source.kind,
           newest: newest === undefined ? null : { number: newest.number, revision: newest.revision },
           nodes: await listConfigurationNodes(database),
         };

@@ -3,9 +3,9 @@ import type { PluginGateway } from '../../../core/gateway/plugin-gateway';
 import type { SessionTimes } from '../../../core/sign-in/sessions';
 import { accountRoutes } from './accounts';
 import { configurationRoutes } from './configuration';
-import { keyRoutes } from './keys';
+import { operatorKeyRoutes } from './keys';
 import { ledgerRoutes } from './ledger';
-import { pageRoutes } from './page';
+import { operatorPageRoutes } from './page';
 import { sessionRoutes } from './session';
 import { tokenRoutes } from './tokens';
 import { upstreamRoutes } from './upstreams';
@@ -15,13 +15,13 @@ import { userRoutes } from './users';
 export function operatorRoutes(gateway: PluginGateway, times: SessionTimes): readonly Route[] {
   return [
     ...accountRoutes(gateway),
-    ...keyRoutes(gateway),
+    ...operatorKeyRoutes(gateway),
     ...userRoutes(gateway.database),
     ...tokenRoutes(gateway.database),
     ...ledgerRoutes(gateway),
     ...configurationRoutes(gateway),
     ...upstreamRoutes(gateway),
-    ...pageRoutes(gateway),
+    ...operatorPageRoutes(gateway),
     ...sessionRoutes(gateway, times),
   ];
 }

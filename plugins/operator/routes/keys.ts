@@ -12,7 +12,7 @@ import {
 import type { Route } from '../../../core/api/route';
 import type { PluginGateway } from '../../../core/gateway/plugin-gateway';
 import { PAGE_READERS, pageOf } from '../../../core/http/query';
-import { object, pageOf as pageShape, shape } from '../../../core/http/shape';
+import { object, pageShape, shape } from '../../../core/http/shape';
 import { checkMarkup, MARKUP, MARKUP_CHANGE, NEW_MARKUP } from './accounts';
 
 /** Whether the key's calls may ask how they are routed (`x-tollgate-debug`). Only operators set it. */
@@ -48,7 +48,7 @@ const MADE = {
   201: { description: 'The key with its secret.', schema: object({ ...OPERATOR_KEY_FIELDS, key: shape.text }) },
 };
 
-export function keyRoutes(gateway: PluginGateway): readonly Route[] {
+export function operatorKeyRoutes(gateway: PluginGateway): readonly Route[] {
   const showMade = ({ key, apiKey }: Awaited<ReturnType<typeof createKey>>) => {
     gateway.keys.made(apiKey);
     return { ...showOperatorKey(key), key: apiKey };

@@ -2,22 +2,22 @@ import { requireAccount, type Stores } from '../../../core/accounts/accounts';
 import { type Repair, repair } from '../../../core/accounts/repair';
 import { adminRoute } from '../../../core/api/json-routes';
 import type { Route } from '../../../core/api/route';
+import { formatUsd } from '../../../core/base/money';
 import { type Filters, integerReader, PAGE_READERS, pageOf, readUuid } from '../../../core/http/query';
-import { listOf, object, oneOf, orNull, pageOf as pageShape, shape } from '../../../core/http/shape';
+import { listOf, object, oneOf, orNull, pageShape, shape } from '../../../core/http/shape';
 import { askLedger } from '../../../core/ledger/unavailable';
 import { INVARIANTS, type Violation } from '../../../core/ledger/verify/invariants';
 import { verify, verifyOutbox } from '../../../core/ledger/verify/verify';
-import { formatUsd } from '../../../core/money';
 import { decodeIdCursor, encodeCursor, toPage } from '../../../core/storage/page';
 
 /** The default number of days whose usage records are compared with their entries. */
 const DAYS = 7;
-const MOST_DAYS = 400;
+const MAX_DAYS = 400;
 
 const PASS_READERS = {
   ...PAGE_READERS,
   account: readUuid,
-  days: integerReader(1, MOST_DAYS, { default: DAYS }),
+  days: integerReader(1, MAX_DAYS, { default: DAYS }),
 };
 
 /** Verifies one page of accounts. `items` lists the violated invariants, each with the result of `mend`. */

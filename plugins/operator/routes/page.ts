@@ -2,10 +2,10 @@ import { servePage } from '../../../core/api/built-page';
 import { showUsd } from '../../../core/api/fields';
 import { adminRoute } from '../../../core/api/json-routes';
 import type { Handler, Route } from '../../../core/api/route';
+import { formatUsd } from '../../../core/base/money';
 import type { PluginGateway } from '../../../core/gateway/plugin-gateway';
 import { PAGE_READERS, pageOf, readText, readTime } from '../../../core/http/query';
-import { listOf, object, orNull, pageOf as pageShape, shape } from '../../../core/http/shape';
-import { formatUsd } from '../../../core/money';
+import { listOf, object, orNull, pageShape, shape } from '../../../core/http/shape';
 import { listAudit } from '../../../core/storage/audit';
 import { heldByAll, MINUTES, type Minute, readMinutes, readOutbox } from '../now';
 
@@ -56,7 +56,7 @@ const CHANGE = object({
   after: orNull({ type: 'object' }),
 });
 
-export function pageRoutes(gateway: PluginGateway): readonly Route[] {
+export function operatorPageRoutes(gateway: PluginGateway): readonly Route[] {
   const { database } = gateway;
   const page = servePage('operator');
   const readCalls = readMinutes(database);

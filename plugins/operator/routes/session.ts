@@ -1,12 +1,12 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Route } from '../../../core/api/route';
+import type { Settings } from '../../../core/base/settings';
 import type { PluginGateway } from '../../../core/gateway/plugin-gateway';
 import { OPERATOR_COOKIE, setCookie } from '../../../core/http/cookies';
 import { jsonBody, sendJson } from '../../../core/http/http';
 import { object, shape } from '../../../core/http/shape';
 import type { OperatorSession } from '../../../core/operators/operators';
 import { ROLE } from '../../../core/operators/roles';
-import type { Settings } from '../../../core/settings';
 import { csrfTokenOf, type SessionTimes } from '../../../core/sign-in/sessions';
 
 /** Shows a session to the operator's page. */

@@ -3,7 +3,7 @@ import { readComingTime, TIME } from '../../../core/api/fields';
 import { adminRoute } from '../../../core/api/json-routes';
 import type { Route } from '../../../core/api/route';
 import { PAGE_READERS, pageOf } from '../../../core/http/query';
-import { object, orNull, pageOf as pageShape, shape } from '../../../core/http/shape';
+import { object, orNull, pageShape, shape } from '../../../core/http/shape';
 import { ROLE, ROLE_NAMES } from '../../../core/operators/roles';
 import {
   createOperatorToken,

@@ -2,11 +2,11 @@ import { TEXT } from '../../../core/api/fields';
 import { adminRoute } from '../../../core/api/json-routes';
 import type { Route } from '../../../core/api/route';
 import { PRICE_PER_MILLION, showPrice } from '../../../core/api/show-price';
+import { fail, type GatewayError } from '../../../core/base/errors';
 import { type MadeAttempt, recordedAttempt } from '../../../core/calls/made-attempt';
 import { callableIn, type ModelEntry, protocolsOf, TIERS, type Upstream } from '../../../core/catalog/catalog';
 import { PROTOCOL_NAMES, type Protocol, TRANSLATED } from '../../../core/catalog/protocols';
 import { askedWith, type Credential, REASONING_SETTINGS } from '../../../core/catalog/upstream';
-import { fail, type GatewayError } from '../../../core/errors';
 import type { PluginGateway } from '../../../core/gateway/plugin-gateway';
 import { type CredentialGauge, chooseCredential, RATE_LIMITED } from '../../../core/health/credentials';
 import {
@@ -19,7 +19,7 @@ import type { UpstreamGauge } from '../../../core/health/gauge';
 import type { UpstreamHealth } from '../../../core/health/health';
 import { rounded, UPSTREAM_STATES, upstreamState } from '../../../core/health/state';
 import { newRequestId } from '../../../core/http/http';
-import { listOf, object, oneOf, orNull, pageOf as pageShape, shape } from '../../../core/http/shape';
+import { listOf, object, oneOf, orNull, pageShape, shape } from '../../../core/http/shape';
 import { insertAttempts } from '../../../core/ledger/outbox/rows';
 import { writeAudit } from '../../../core/storage/audit';
 import { callUpstream, type Speaking } from '../call-upstream';
@@ -173,13 +173,13 @@ const ASKED = {
   example: { model: 'demo-model', protocol: 'messages' },
 } as const;
 
-interface Asked {
+interface ProbeTarget {
   readonly model: ModelEntry;
   readonly speaking: Speaking;
 }
 
 /** Returns the named model and protocol; by default the upstream's cheapest model in the first of its protocols. */
-function findAsked(upstream: Upstream, named: string | undefined, wanted: Protocol | undefined): Asked {
+function findProbeTarget(upstream: Upstream, named: string | undefined, wanted: Protocol | undefined): ProbeTarget {
   const { name, adapters, disabled, models } = upstream;
   if (disabled !== undefined) throw fail('CONFLICT', { message: `The upstream "${name}" is disabled: ${disabled}.` });
   const meant = models.filter((each) => named === undefined || each.name === named);
@@ -306,7 +306,7 @@ export function upstreamRoutes(gateway: PluginGateway): readonly Route[] {
       errors: ['CONFLICT'],
       handle: async ({ body, params, operator }) => {
         const upstream = requireUpstream(gateway, params.name);
-        const { model, speaking } = findAsked(upstream, body.model, body.protocol);
+        const { model, speaking } = findProbeTarget(upstream, body.model, body.protocol);
         const at = askedWith(upstream, findCredential(gateway, upstream, body.credential));
         const { result, made } = await callUpstream(egress, at, model, speaking);
         const { ok, status, problem } = result;
@@ -324,7 +324,7 @@ export function upstreamRoutes(gateway: PluginGateway): readonly Route[] {
       errors: ['CONFLICT'],
       handle: async ({ body, params, operator }) => {
         const upstream = requireUpstream(gateway, params.name);
-        const { model, speaking } = findAsked(upstream, body.model, body.protocol);
+        const { model, speaking } = findProbeTarget(upstream, body.model, body.protocol);
         if (speaking.adapter.own !== undefined)
           throw invalid('protocol', `"${upstream.name}" has its own dialect, whose answers must be recorded by hand`);
         const at = askedWith(upstream, findCredential(gateway, upstream, body.credential));

@@ -4,7 +4,7 @@ import { adminRoute } from '../../../core/api/json-routes';
 import type { Route } from '../../../core/api/route';
 import { saidPublicUrl } from '../../../core/http/public-url';
 import { PAGE_READERS, pageOf } from '../../../core/http/query';
-import { object, oneOf, orNull, pageOf as pageShape, shape } from '../../../core/http/shape';
+import { object, oneOf, orNull, pageShape, shape } from '../../../core/http/shape';
 import { unbindIdentity } from '../../../core/sign-in/identities';
 import { makeSignInLink } from '../../../core/sign-in/links';
 import { createUser, listUsers, type User, updateUser } from '../../../core/sign-in/users';

@@ -1,17 +1,17 @@
 import { randomUUID } from 'node:crypto';
 import { EventEmitter, once } from 'node:events';
 import type { IncomingHttpHeaders } from 'node:http';
-import { fail } from '../../../core/errors';
-import { startLoop } from '../../../core/loop';
-import type { Stop } from '../../../core/resources';
-import { describeFault } from '../../../core/thrown';
-import { failureOf, type RunningSandbox } from '../asking/access';
-import type { Places } from '../books/places';
-import { firstOf } from '../books/rows';
-import { beginOperation, finishOperation, type Timed } from '../books/store';
-import type { Sandbox } from '../life/sandbox';
-import { isFinal } from '../life/states';
+import { fail } from '../../../core/base/errors';
+import { startLoop } from '../../../core/base/loop';
+import type { Stop } from '../../../core/base/resources';
+import { safeErrorFields } from '../../../core/base/safe-error';
+import { failureOf, type RunningSandbox } from '../admission/access';
+import type { Sandbox } from '../lifecycle/sandbox';
+import { isFinal } from '../lifecycle/states';
 import type { SandboxService } from '../service';
+import type { Places } from '../store/places';
+import { beginOperation, finishOperation, type Timed } from '../store/queries';
+import { firstOf } from '../store/rows';
 import { toCallerError } from '../suppliers/failure';
 import { Ambiguous, FileFailure, InstanceGone, type RunningCommand } from '../suppliers/supplier';
 import { LiveCommand } from './live-command';
@@ -123,7 +123,7 @@ export class Commands {
       atRestMs: () => (this.#live.size === 0 ? WATCH_AT_REST_EVERY_MS : 0),
       whenFailed: (error) =>
         this.options.log.error(
-          { error: describeFault(error) },
+          { error: safeErrorFields(error) },
           'running commands could not be checked; the check is retried',
         ),
     });
@@ -140,7 +140,7 @@ export class Commands {
     for (const command of await findUnwatched(database, this.options.places.own(), now())) {
       await this.#takeOver(command).catch((error: unknown) =>
         log.warn(
-          { commandId: command.id, error: describeFault(error) },
+          { commandId: command.id, error: safeErrorFields(error) },
           'a running command could not be checked; the check is retried',
         ),
       );

@@ -10,12 +10,12 @@ export interface Piece {
 }
 
 /** How many bytes of each stream are kept. The oldest are dropped first. */
-export const MOST_KEPT = 1_048_576;
+export const MAX_KEPT_BYTES = 1_048_576;
 
-const MOST_OF_PIECE = 65_536;
+const MAX_PIECE_BYTES = 65_536;
 
 /** The most pieces of each stream, because a command that prints a little for ever must be bounded too. */
-const MOST_PIECES = 16_384;
+const MAX_PIECES = 16_384;
 
 /**
  * The last mebibyte of each stream, in numbered pieces. A piece may grow until `take` returns it for writing. Readers use the
@@ -33,8 +33,8 @@ export class KeptOutput {
   readonly truncated = { stdout: false, stderr: false };
 
   add({ stream, bytes }: OutputFrame): void {
-    for (let at = 0; at < bytes.length; at += MOST_OF_PIECE) {
-      const all = Buffer.concat([this.#unfinished[stream], bytes.subarray(at, at + MOST_OF_PIECE)]);
+    for (let at = 0; at < bytes.length; at += MAX_PIECE_BYTES) {
+      const all = Buffer.concat([this.#unfinished[stream], bytes.subarray(at, at + MAX_PIECE_BYTES)]);
       const end = all.length - unfinishedBytes(all);
       this.#unfinished[stream] = all.subarray(end);
       this.#append(stream, all.subarray(0, end));
@@ -63,7 +63,7 @@ export class KeptOutput {
     if (bytes.length === 0) return;
     const last = this.#pieces.at(-1);
     const isOpen = last?.stream === stream && last.sequence > this.#taken;
-    if (isOpen && last.bytes.length + bytes.length <= MOST_OF_PIECE) {
+    if (isOpen && last.bytes.length + bytes.length <= MAX_PIECE_BYTES) {
       this.#pieces.splice(-1, 1, { ...last, bytes: Buffer.concat([last.bytes, bytes]) });
     } else {
       this.#sequence += 1;
@@ -76,11 +76,11 @@ export class KeptOutput {
 
   /** Drops pieces that the last mebibyte does not need. */
   #forget(stream: OutputStream): void {
-    if (this.#bytes[stream] > MOST_KEPT || this.#count[stream] > MOST_PIECES) this.truncated[stream] = true;
+    if (this.#bytes[stream] > MAX_KEPT_BYTES || this.#count[stream] > MAX_PIECES) this.truncated[stream] = true;
     for (;;) {
       const index = this.#pieces.findIndex((piece) => piece.stream === stream);
       const length = this.#pieces[index]?.bytes.length ?? 0;
-      const isNeeded = this.#bytes[stream] - length < MOST_KEPT && this.#count[stream] <= MOST_PIECES;
+      const isNeeded = this.#bytes[stream] - length < MAX_KEPT_BYTES && this.#count[stream] <= MAX_PIECES;
       if (index === -1 || isNeeded) return;
       this.#pieces.splice(index, 1);
       this.#bytes[stream] -= length;
@@ -94,7 +94,7 @@ const EMPTY: Buffer = Buffer.alloc(0);
 /** Returns the last mebibyte of a stream as text. */
 export function textOf(pieces: readonly Piece[], stream: OutputStream): string {
   const all = Buffer.concat(pieces.filter((piece) => piece.stream === stream).map(({ bytes }) => bytes));
-  let start = Math.max(0, all.length - MOST_KEPT);
+  let start = Math.max(0, all.length - MAX_KEPT_BYTES);
   while (start > 0 && isContinuation(all[start])) start += 1;
   return all.subarray(start).toString();
 }

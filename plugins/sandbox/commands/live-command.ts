@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Knex } from 'knex';
 import type { Logger } from 'pino';
-import { describeFault } from '../../../core/thrown';
-import type { RunningSandbox } from '../asking/access';
-import { finishOperation, type Timed } from '../books/store';
+import { safeErrorFields } from '../../../core/base/safe-error';
+import type { RunningSandbox } from '../admission/access';
+import { finishOperation, type Timed } from '../store/queries';
 import { InstanceGone, type RunningCommand } from '../suppliers/supplier';
 import { KeptOutput } from './kept-output';
 import { type Command, endCommand, writeOutput } from './store';
@@ -65,7 +65,7 @@ export class LiveCommand {
       for await (const frame of output) this.output.add(frame);
       return (await exit).exitCode;
     } catch (error) {
-      this.options.log.warn({ commandId: this.command.id, error: describeFault(error) }, 'a command was lost');
+      this.options.log.warn({ commandId: this.command.id, error: safeErrorFields(error) }, 'a command was lost');
       return null;
     } finally {
       this.output.end();
@@ -100,14 +100,17 @@ export class LiveCommand {
     try {
       await write(this.options.database);
     } catch (error) {
-      this.options.log.error({ commandId: this.command.id, error: describeFault(error) }, 'a command was not recorded');
+      this.options.log.error(
+        { commandId: this.command.id, error: safeErrorFields(error) },
+        'a command was not recorded',
+      );
     }
   }
 
   async #killInTime(signal: AbortSignal): Promise<void> {
     const { killAtMs } = this.command;
     if (killAtMs === null) return;
-    await sleep(Math.min(killAtMs - this.options.now(), LONGEST_MS), undefined, { signal, ref: false }).catch(
+    await sleep(Math.min(killAtMs - this.options.now(), MAX_TIMER_MS), undefined, { signal, ref: false }).catch(
       () => undefined,
     );
     while (!signal.aborted) {
@@ -125,7 +128,7 @@ export class LiveCommand {
 }
 
 /** The longest delay that Node's timers accept. */
-const LONGEST_MS = 2 ** 31 - 1;
+const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /** Returns the outcome of the operation. A command that exits with a failure or times out has still done what was requested. */
 function outcomeOf(status: Command['status']) {

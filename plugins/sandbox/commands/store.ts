@@ -1,9 +1,9 @@
 import type { Knex } from 'knex';
-import { fail } from '../../../core/errors';
+import { fail } from '../../../core/base/errors';
 import { UUID } from '../../../core/storage/page';
-import { firstOf, fromRow, toRow } from '../books/rows';
-import type { Limits } from '../life/settings';
-import { FINAL_STATES } from '../life/states';
+import type { Limits } from '../lifecycle/settings';
+import { FINAL_STATES } from '../lifecycle/states';
+import { firstOf, fromRow, toRow } from '../store/rows';
 import type { OutputStream, Piece } from './kept-output';
 
 /** LOST: how it ended is unknown, because its sandbox or the engine went away. */
@@ -99,12 +99,12 @@ export async function writeOutput(
   }
 }
 
-/** Reads the output after a position: of the pieces in order, those that begin within the first `mostBytes`. */
+/** Reads the output after a position: of the pieces in order, those that begin within the first `maxBytes`. */
 export async function readOutput(
   database: Knex,
   commandId: string,
   after: number,
-  mostBytes = Number.MAX_SAFE_INTEGER,
+  maxBytes = Number.MAX_SAFE_INTEGER,
 ): Promise<readonly Piece[]> {
   const before = 'sum(octet_length(bytes)) OVER (ORDER BY sequence) - octet_length(bytes) AS before';
   const pieces = database('sandbox_command_output')
@@ -113,17 +113,17 @@ export async function readOutput(
     .select('sequence', 'stream', 'bytes', database.raw(before));
   const rows: { sequence: number; stream: OutputStream; bytes: Uint8Array }[] = await database
     .from(pieces.as('pieces'))
-    .where('before', '<', mostBytes)
+    .where('before', '<', maxBytes)
     .orderBy('sequence')
     .select('sequence', 'stream', 'bytes');
   return rows.map(({ sequence, stream, bytes }) => ({ sequence, stream, bytes: Buffer.from(bytes) }));
 }
 
-export type Ending = Pick<Command, 'status' | 'exitCode'> &
+type CommandEnding = Pick<Command, 'status' | 'exitCode'> &
   Partial<Pick<Command, 'stdoutTruncated' | 'stderrTruncated'>>;
 
 /** Records the end of a command. Returns false if it had already ended. */
-export async function endCommand(database: Knex, id: string, ending: Ending, nowMs: number): Promise<boolean> {
+export async function endCommand(database: Knex, id: string, ending: CommandEnding, nowMs: number): Promise<boolean> {
   const changed = await database('sandbox_commands')
     .where({ id, status: 'RUNNING' })
     .update(toRow({ ...ending, endedAtMs: nowMs }));

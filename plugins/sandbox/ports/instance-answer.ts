@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream';
-import { fail } from '../../../core/errors';
+import { fail } from '../../../core/base/errors';
 
 /** Headers never taken from an instance, because they would apply to the whole origin. */
 const ORIGINS_OWN = new Set([

@@ -10,11 +10,11 @@ import { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import httpProxy from 'http-proxy';
 import type { Logger } from 'pino';
-import { startLoop } from '../../../core/loop';
-import type { Stop } from '../../../core/resources';
-import { describeFault } from '../../../core/thrown';
+import { startLoop } from '../../../core/base/loop';
+import type { Stop } from '../../../core/base/resources';
+import { safeErrorFields } from '../../../core/base/safe-error';
 import type { Egress } from '../../../core/wire/egress';
-import { type Timed, touchSandbox } from '../books/store';
+import { type Timed, touchSandbox } from '../store/queries';
 import type { PortAddress } from '../suppliers/supplier';
 import { noAnswer, relayAnswer, switchingHead } from './instance-answer';
 import { stillValid, TOKEN_HEADER } from './tokens';
@@ -120,7 +120,7 @@ export class PortProxy {
       everyMs: LOOK_EVERY_MS,
       firstAfterMs: LOOK_EVERY_MS,
       whenFailed: (error) =>
-        this.log.error({ error: describeFault(error) }, 'open ports could not be checked; the check is retried'),
+        this.log.error({ error: safeErrorFields(error) }, 'open ports could not be checked; the check is retried'),
     });
     return async () => {
       this.#endAll();

@@ -1,22 +1,22 @@
 import { createHash, randomBytes } from 'node:crypto';
 import type { Knex } from 'knex';
-import { fail } from '../../../core/errors';
+import { fail } from '../../../core/base/errors';
 import type { Payer } from '../../../core/ledger/ledger';
-import type { Timed } from '../books/store';
+import type { Timed } from '../store/queries';
 
 /** The header with the token that opens one port of one sandbox. The token is valid while the API key that created it is. Only its hash is stored. */
 export const TOKEN_HEADER = 'x-svc-sandbox-token';
 
 const VALID_FOR_MS = 24 * 3_600_000;
 /** The most tokens of one port. The oldest are deleted first. */
-const MOST_TOKENS = 20;
+const MAX_TOKENS = 20;
 
 export interface PortPlace {
   readonly sandboxId: string;
   readonly port: number;
 }
 
-export function hashToken(token: string): string {
+export function hashPortToken(token: string): string {
   return createHash('sha256').update(token).digest('hex');
 }
 
@@ -32,7 +32,7 @@ export async function issueToken(
     sandbox_id: sandboxId,
     port,
     key_id: keyId,
-    token_hash: hashToken(token),
+    token_hash: hashPortToken(token),
     created_at: new Date(nowMs),
     expires_at: new Date(expiresAtMs),
   });
@@ -40,7 +40,7 @@ export async function issueToken(
     .where({ sandbox_id: sandboxId, port })
     .where('expires_at', '>', new Date(nowMs))
     .orderBy('created_at', 'desc')
-    .limit(MOST_TOKENS)
+    .limit(MAX_TOKENS)
     .select('token_hash');
   await database('sandbox_ports').where({ sandbox_id: sandboxId, port }).whereNotIn('token_hash', newest).delete();
   return { token, expiresAtMs };

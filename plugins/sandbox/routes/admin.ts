@@ -1,18 +1,18 @@
 import { NOTHING } from '../../../core/api/fields';
 import type { Route } from '../../../core/api/route';
-import { fail } from '../../../core/errors';
+import { fail } from '../../../core/base/errors';
 import { jsonBody, sendJson } from '../../../core/http/http';
 import { PAGE_READERS, pageOf, readQuery, readUuid, wordReader } from '../../../core/http/query';
-import { listOf, object, orNull, pageOf as pageShape, shape } from '../../../core/http/shape';
+import { listOf, object, orNull, pageShape, shape } from '../../../core/http/shape';
 import { writeAudit } from '../../../core/storage/audit';
 import { newestPage } from '../../../core/storage/page';
-import type { Place } from '../books/places';
-import { showSandboxToOperators } from '../books/record';
-import { fromRow, show } from '../books/rows';
-import { SANDBOX_OF_ANY } from '../books/shapes';
-import type { Sandbox } from '../life/sandbox';
-import { FINAL_STATES, OBSERVED_STATES } from '../life/states';
+import type { Sandbox } from '../lifecycle/sandbox';
+import { FINAL_STATES, OBSERVED_STATES } from '../lifecycle/states';
 import type { SandboxService } from '../service';
+import type { Host } from '../store/places';
+import { showSandboxToOperators } from '../store/record';
+import { fromRow, show } from '../store/rows';
+import { SANDBOX_OF_ANY } from '../store/shapes';
 import type { Cleanup } from '../worker/orphans';
 
 const PLACE_MEMBERS = {
@@ -53,7 +53,7 @@ export function adminRoutes({ database, places }: SandboxService): readonly Rout
     if (place === undefined) throw fail('NOT_FOUND', { message: 'The place does not exist.' });
     return place;
   };
-  const showPlace = (place: Place) => show(PLACE_MEMBERS, { ...place, silent: places.isSilent(place) });
+  const showPlace = (place: Host) => show(PLACE_MEMBERS, { ...place, silent: places.isSilent(place) });
   return [
     {
       listener: 'admin',

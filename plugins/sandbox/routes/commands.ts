@@ -1,13 +1,12 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Route } from '../../../core/api/route';
-import { fail } from '../../../core/errors';
+import { fail } from '../../../core/base/errors';
+import type { Settings } from '../../../core/base/settings';
 import { sendJson } from '../../../core/http/http';
 import { flagReader, integerReader, readQuery } from '../../../core/http/query';
 import { listOf, object, oneOf, shape } from '../../../core/http/shape';
-import type { Settings } from '../../../core/settings';
-import { findUnfinished, openRunning, operate, RUNNING_ERRORS, type RunningSandbox } from '../asking/access';
-import { findSandbox } from '../books/store';
+import { findUnfinished, openRunning, operate, RUNNING_ERRORS, type RunningSandbox } from '../admission/access';
 import {
   COMMAND,
   COMMAND_EVENTS,
@@ -20,9 +19,10 @@ import {
 import { textOf } from '../commands/kept-output';
 import type { LiveCommand } from '../commands/live-command';
 import { type Command, findCommand, readOutput } from '../commands/store';
-import type { InsideService } from '../inside';
+import type { InstanceService } from '../instance';
+import { findSandbox } from '../store/queries';
 import { COMMAND_SIGNALS } from '../suppliers/supplier';
-import { byKey, type KeyVisit, readBody } from './parts';
+import { bodyReader, byKey, type KeyVisit } from './parts';
 
 const NEW_COMMAND = {
   type: 'object',
@@ -45,10 +45,10 @@ const NEW_COMMAND = {
   example: { command: 'make test', cwd: 'job', timeoutSeconds: 600 },
 } as const;
 
-const MOST_BYTES = 4 * 1_048_576;
+const MAX_BYTES = 4 * 1_048_576;
 /** The most bytes that Linux accepts in one argument. The limit of all arguments is higher. */
-const MOST_OF_WORD = 131_071;
-const MOST_OF_ENV = 1_048_576;
+const MAX_WORD_BYTES = 131_071;
+const MAX_ENV_BYTES = 1_048_576;
 const VARIABLE = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
 type Body = Settings<typeof NEW_COMMAND>;
@@ -76,10 +76,10 @@ const SIGNAL = {
 const SIGNALLED = object({ commandId: shape.uuid, signal: oneOf(...COMMAND_SIGNALS), noop: shape.yes });
 
 /** The routes of commands in a sandbox. */
-export function commandRoutes(service: InsideService): readonly Route[] {
+export function commandRoutes(service: InstanceService): readonly Route[] {
   const { database, commands } = service;
-  const readCommand = readBody<Body>(NEW_COMMAND, MOST_BYTES, { INVALID_FIELD: 'COMMAND_INVALID' });
-  const readSignal = readBody<Settings<typeof SIGNAL>>(SIGNAL, 1_024, { INVALID_FIELD: 'COMMAND_INVALID' });
+  const readCommand = bodyReader<Body>(NEW_COMMAND, MAX_BYTES, { INVALID_FIELD: 'COMMAND_INVALID' });
+  const readSignal = bodyReader<Settings<typeof SIGNAL>>(SIGNAL, 1_024, { INVALID_FIELD: 'COMMAND_INVALID' });
   const find = async ({ accountId, params }: KeyVisit) => {
     const { id } = await findSandbox(database, accountId, params['id'] ?? '');
     return findCommand(database, id, params['commandId'] ?? '');
@@ -185,7 +185,7 @@ export function commandRoutes(service: InsideService): readonly Route[] {
 
 /** Runs a command and streams its events to the client. It starts none if the sandbox has too many followers. */
 async function runFollowed(
-  service: InsideService,
+  service: InstanceService,
   running: RunningSandbox,
   body: Body,
   { headers }: IncomingMessage,
@@ -202,7 +202,7 @@ async function runFollowed(
 const LOOK_EVERY_MS = 500;
 
 /** Waits for the command's end, but no longer once the process is stopping. The caller then gets a running command and asks again. */
-async function untilStopping({ gateway }: InsideService, { command, ended }: LiveCommand): Promise<Command> {
+async function untilStopping({ gateway }: InstanceService, { command, ended }: LiveCommand): Promise<Command> {
   let hasEnded = false;
   void ended.then(() => (hasEnded = true));
   while (!hasEnded && !gateway.isStopping()) await sleep(LOOK_EVERY_MS, undefined, { ref: false });
@@ -211,7 +211,7 @@ async function untilStopping({ gateway }: InsideService, { command, ended }: Liv
 
 const NOTHING_YET = { stdout: '', stderr: '' };
 
-async function* eventsOf(service: InsideService, { command }: LiveCommand, left: AbortSignal) {
+async function* eventsOf(service: InstanceService, { command }: LiveCommand, left: AbortSignal) {
   const { stdout: _, stderr: __, ...started } = commandView(command, NOTHING_YET);
   yield { event: 'start', sequence: 0, data: started } as const;
   yield* followCommand(service, command, 0, left);
@@ -222,16 +222,16 @@ function checkText(body: Body): Body {
   const { command, cwd, env = {} } = body;
   let total = 0;
   if (command.includes('\0')) throw invalid('command', 'contains a NUL character');
-  if (Buffer.byteLength(command) > MOST_OF_WORD) throw invalid('command', `has more than ${MOST_OF_WORD} bytes`);
+  if (Buffer.byteLength(command) > MAX_WORD_BYTES) throw invalid('command', `has more than ${MAX_WORD_BYTES} bytes`);
   if (cwd?.includes('\0') === true) throw invalid('cwd', 'contains a NUL character');
   for (const [name, value] of Object.entries(env)) {
     if (!VARIABLE.test(name)) throw invalid(`env.${name}`, 'is not a valid name of an environment variable');
     if (value.includes('\0')) throw invalid(`env.${name}`, 'contains a NUL character');
     const byteLength = Buffer.byteLength(name) + 1 + Buffer.byteLength(value);
-    if (byteLength > MOST_OF_WORD) throw invalid(`env.${name}`, `has more than ${MOST_OF_WORD} bytes`);
+    if (byteLength > MAX_WORD_BYTES) throw invalid(`env.${name}`, `has more than ${MAX_WORD_BYTES} bytes`);
     total += byteLength;
   }
-  if (total > MOST_OF_ENV) throw invalid('env', `has more than ${MOST_OF_ENV} bytes`);
+  if (total > MAX_ENV_BYTES) throw invalid('env', `has more than ${MAX_ENV_BYTES} bytes`);
   return body;
 }
 

@@ -3,23 +3,23 @@ import type { IncomingMessage } from 'node:http';
 import { buffer } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
 import type { Route } from '../../../core/api/route';
-import { type ErrorCode, fail, GatewayError } from '../../../core/errors';
+import { type ErrorCode, fail, GatewayError } from '../../../core/base/errors';
+import type { Settings } from '../../../core/base/settings';
 import type { AnswerRoom, BodyOwner } from '../../../core/http/buffered-bytes';
-import { readBytes, roomOf, sendJson } from '../../../core/http/http';
+import { answerRoomOf, readBytes, sendJson } from '../../../core/http/http';
 import { integerReader, type Reader, reader, readQuery, wordReader } from '../../../core/http/query';
 import { listOf, object, oneOf, shape } from '../../../core/http/shape';
-import type { Settings } from '../../../core/settings';
-import { findUnfinished, openRunning, operate, RUNNING_ERRORS, type RunningSandbox } from '../asking/access';
-import type { OperationType } from '../life/states';
+import { findUnfinished, openRunning, operate, RUNNING_ERRORS, type RunningSandbox } from '../admission/access';
+import type { OperationType } from '../lifecycle/states';
 import type { SandboxService } from '../service';
 import { type FileContent, LIST_LIMIT } from '../suppliers/supplier';
-import { byKey, type KeyVisit, readBody } from './parts';
+import { bodyReader, byKey, type KeyVisit } from './parts';
 
 /** The largest file that an endpoint returns or accepts as JSON. A larger one is sent raw. */
-const MOST_AS_JSON = 4 * 1_048_576;
+const MAX_JSON_BYTES = 4 * 1_048_576;
 
 /** The largest file that one upload may have. */
-const MOST_UPLOADED = 20 * 1_048_576;
+const MAX_UPLOAD_BYTES = 20 * 1_048_576;
 
 const FILE_ERRORS: readonly ErrorCode[] = [...RUNNING_ERRORS, 'PATH_INVALID', 'FILE_NOT_FOUND', 'FILE_TOO_LARGE'];
 
@@ -90,11 +90,11 @@ const BODY = {
 } as const;
 
 /** The largest JSON body. Base64 needs a third more than the file, and JSON may write one byte as six. */
-const MOST_BODY_BYTES = 2 * MOST_AS_JSON;
+const MAX_BODY_BYTES = 2 * MAX_JSON_BYTES;
 
 /** The routes of the files in a running sandbox. */
 export function fileRoutes(service: SandboxService): readonly Route[] {
-  const readJson = readBody<Settings<typeof BODY>>(BODY, MOST_BODY_BYTES, { BODY_TOO_LARGE: 'FILE_TOO_LARGE' });
+  const readJson = bodyReader<Settings<typeof BODY>>(BODY, MAX_BODY_BYTES, { BODY_TOO_LARGE: 'FILE_TOO_LARGE' });
 
   /** Rejects a request that no body can make valid, before its body is read. */
   const requireFiles = ({ accountId, params }: KeyVisit) =>
@@ -120,7 +120,7 @@ export function fileRoutes(service: SandboxService): readonly Route[] {
         await requireFiles(visit);
         const { path, content, encoding } = await readJson(request, visit);
         const bytes = decode(content, encoding);
-        if (bytes.length > MOST_AS_JSON)
+        if (bytes.length > MAX_JSON_BYTES)
           throw fail('FILE_TOO_LARGE', { param: 'content', message: TOO_LARGE_TO_WRITE });
         await withFiles(visit, request, 'FILE_WRITE', ({ driver, reference }) =>
           driver.files.write(reference, path, bytes),
@@ -136,7 +136,7 @@ export function fileRoutes(service: SandboxService): readonly Route[] {
         const { path: asked, encoding = 'utf8' } = readQuery(visit.query, READ_FILTERS);
         const path = requiredPath(asked);
         const bytes = await withFiles(visit, request, 'FILE_READ', (running) =>
-          readWhole(running, path, encoding, roomOf(response)),
+          readWhole(running, path, encoding, answerRoomOf(response)),
         );
         sendJson(response, 200, { path, content: bytes.toString(encoding), encoding, byteLength: bytes.length });
       },
@@ -229,7 +229,7 @@ async function readWhole(
 ): Promise<Buffer> {
   const file = await driver.files.read(reference, path);
   const { byteLength } = file;
-  if (byteLength > MOST_AS_JSON) {
+  if (byteLength > MAX_JSON_BYTES) {
     file.content.destroy();
     throw fail('FILE_TOO_LARGE', { message: TOO_LARGE_TO_READ, details: { byteLength } });
   }
@@ -244,10 +244,10 @@ async function readWhole(
 
 /** A file is in memory as bytes, as text and as JSON until the JSON is sent. */
 const COPIES = 4;
-const TOO_LARGE_TO_READ = `The file has more than ${MOST_AS_JSON} bytes. Read it with GET …/files/content.`;
+const TOO_LARGE_TO_READ = `The file has more than ${MAX_JSON_BYTES} bytes. Read it with GET …/files/content.`;
 const NOT_TEXT = 'encoding: the file is not UTF-8 text; request it with base64';
 
-const TOO_LARGE_TO_WRITE = `The file has more than ${MOST_AS_JSON} bytes. Write it with PUT …/files/content.`;
+const TOO_LARGE_TO_WRITE = `The file has more than ${MAX_JSON_BYTES} bytes. Write it with PUT …/files/content.`;
 
 function decode(content: string, encoding: 'utf8' | 'base64'): Buffer {
   if (encoding === 'base64' && !isBase64(content)) {
@@ -268,10 +268,10 @@ const NO_BASE64_DIGIT = /[^A-Za-z0-9+/]/;
 
 /** Reads the uploaded bytes. @throws FILE_TOO_LARGE, UNSUPPORTED_MEDIA_TYPE, BODY_TIMEOUT */
 async function readUpload(request: IncomingMessage, owner: BodyOwner): Promise<Buffer> {
-  return readBytes(request, owner, MOST_UPLOADED).catch((error: unknown) => {
+  return readBytes(request, owner, MAX_UPLOAD_BYTES).catch((error: unknown) => {
     if (!(error instanceof GatewayError) || error.code !== 'BODY_TOO_LARGE') throw error;
     throw fail('FILE_TOO_LARGE', {
-      message: `The file has more than ${MOST_UPLOADED} bytes, the limit of one upload. Upload smaller files.`,
+      message: `The file has more than ${MAX_UPLOAD_BYTES} bytes, the limit of one upload. Upload smaller files.`,
     });
   });
 }

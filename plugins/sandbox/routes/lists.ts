@@ -1,5 +1,6 @@
 import type { Knex } from 'knex';
 import { type AccountRoute, asSessionRoute, type Route } from '../../../core/api/route';
+import type { Settings } from '../../../core/base/settings';
 import { jsonBody, sendJson } from '../../../core/http/http';
 import {
   flagReader,
@@ -15,17 +16,16 @@ import {
   wordsReader,
 } from '../../../core/http/query';
 import { listOf, object, oneOf, orNull, shape } from '../../../core/http/shape';
-import type { Settings } from '../../../core/settings';
 import { newestPage } from '../../../core/storage/page';
-import { BY_REQUIREMENTS, byId, chooseForQuote } from '../asking/creation';
-import { insertQuote } from '../books/quotes';
-import { SEGMENTS, showEvent, showOperation, showPeriod, showSandbox, showSegment } from '../books/record';
-import { fromRow, showTime } from '../books/rows';
-import { EVENT, OFFERING, OPERATION, PERIOD, SANDBOX, SEGMENT } from '../books/shapes';
-import { findSandbox } from '../books/store';
-import type { Sandbox } from '../life/sandbox';
-import { FINAL_STATES, OBSERVED_STATES } from '../life/states';
+import { BY_REQUIREMENTS, byId, chooseForQuote } from '../admission/creation';
+import type { Sandbox } from '../lifecycle/sandbox';
+import { FINAL_STATES, OBSERVED_STATES } from '../lifecycle/states';
 import type { SandboxService } from '../service';
+import { findSandbox } from '../store/queries';
+import { insertQuote } from '../store/quotes';
+import { SEGMENTS, showEvent, showOperation, showPeriod, showSandbox, showSegment } from '../store/record';
+import { fromRow, showTime } from '../store/rows';
+import { EVENT, OFFERING, OPERATION, PERIOD, SANDBOX, SEGMENT } from '../store/shapes';
 import { byAccount, byKey } from './parts';
 
 /** The query parameters of pages with a number. Their answers carry the total. */
@@ -212,14 +212,14 @@ function historyRoute(database: Knex): AccountRoute {
   );
 }
 
-interface Found {
+interface ListFilter {
   readonly search: string | undefined;
   readonly from: Date | undefined;
   readonly to: Date | undefined;
 }
 
 /** Narrows the rows to those that match. The search text may match the id, the idempotency key, the offering's name or the metadata. */
-function narrow(rows: Knex.QueryBuilder, accountId: string, { search, from, to }: Found): Knex.QueryBuilder {
+function narrow(rows: Knex.QueryBuilder, accountId: string, { search, from, to }: ListFilter): Knex.QueryBuilder {
   rows.where({ account_id: accountId, admission: 'ACCEPTED' });
   if (from !== undefined) rows.where('created_at', '>=', from);
   if (to !== undefined) rows.where('created_at', '<', to);

@@ -1,9 +1,9 @@
 import type { IncomingMessage } from 'node:http';
 import type { AccountRoute, Route } from '../../../core/api/route';
-import { type ErrorCode, fail, GatewayError } from '../../../core/errors';
+import { type ErrorCode, fail, GatewayError } from '../../../core/base/errors';
+import type { Schema } from '../../../core/base/settings';
 import type { BodyOwner } from '../../../core/http/buffered-bytes';
 import { largeJsonBody } from '../../../core/http/http';
-import type { Schema } from '../../../core/settings';
 
 type KeyRoute = Extract<Route, { auth: 'key' }>;
 export type KeyVisit = Parameters<KeyRoute['handle']>[0];
@@ -25,7 +25,7 @@ export function byAccount(
 }
 
 /** Reads a JSON body. `codes` gives its errors the codes of the sandbox endpoints. */
-export function readBody<T>(schema: Schema, maxBytes: number, codes: Partial<Record<ErrorCode, ErrorCode>>) {
+export function bodyReader<T>(schema: Schema, maxBytes: number, codes: Partial<Record<ErrorCode, ErrorCode>>) {
   const read = largeJsonBody<T>(schema, maxBytes);
   return (request: IncomingMessage, owner: BodyOwner): Promise<T> =>
     read(request, owner).catch((error: unknown) => {

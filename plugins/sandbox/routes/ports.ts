@@ -1,15 +1,15 @@
 import type { IncomingMessage } from 'node:http';
 import type { OwnHosts, Route, Visit } from '../../../core/api/route';
-import { fail } from '../../../core/errors';
+import { fail } from '../../../core/base/errors';
 import { sendJson } from '../../../core/http/http';
 import { publicUrlOf } from '../../../core/http/public-url';
 import { hostOf } from '../../../core/http/request-head';
 import { mapOf, object, oneOf, shape } from '../../../core/http/shape';
-import { openRunning, operate, RUNNING_ERRORS } from '../asking/access';
-import { beginOperation, findSandbox, finishOperation, touchSandbox } from '../books/store';
-import type { InsideService } from '../inside';
+import { openRunning, operate, RUNNING_ERRORS } from '../admission/access';
+import type { InstanceService } from '../instance';
 import type { Passage } from '../ports/port-proxy';
-import { accountOfToken, hashToken, issueToken, type PortPlace, revokeTokens, TOKEN_HEADER } from '../ports/tokens';
+import { accountOfToken, hashPortToken, issueToken, type PortPlace, revokeTokens, TOKEN_HEADER } from '../ports/tokens';
+import { beginOperation, findSandbox, finishOperation, touchSandbox } from '../store/queries';
 import { toCallerError } from '../suppliers/failure';
 import { BYTES } from './files';
 import { byKey } from './parts';
@@ -23,7 +23,7 @@ const OPENED = object({
 });
 
 /** The routes of ports of a running sandbox. */
-export function portRoutes(service: InsideService): readonly Route[] {
+export function portRoutes(service: InstanceService): readonly Route[] {
   const { database, ports } = service;
   /** Headers keep the pages of a port at a path of the gateway's own origin from acting as pages of the gateway. */
   const passageOf = ({ params }: Visit, request: IncomingMessage) =>
@@ -99,7 +99,7 @@ export function portRoutes(service: InsideService): readonly Route[] {
 }
 
 /** Serves every port at an origin of its own: `{port}-{id}.{domain}`. undefined without a domain. */
-export function portHosts(service: InsideService): OwnHosts | undefined {
+export function portHosts(service: InstanceService): OwnHosts | undefined {
   const { portDomain: domain } = service;
   if (domain === undefined) return undefined;
   const passageOf = (request: IncomingMessage) => {
@@ -121,7 +121,7 @@ export function portHosts(service: InsideService): OwnHosts | undefined {
  * while the account is frozen
  */
 async function findPassage(
-  service: InsideService,
+  service: InstanceService,
   place: PortPlace,
   request: IncomingMessage,
   rest: Pick<Passage, 'path' | 'headers'>,
@@ -131,7 +131,7 @@ async function findPassage(
     throw fail('INVALID_API_KEY', {
       message: `The header ${TOKEN_HEADER} is missing. Open the port to get its value.`,
     });
-  const tokenHash = hashToken(token);
+  const tokenHash = hashPortToken(token);
   const accountId = await accountOfToken(service, place, tokenHash);
   if (accountId === undefined) throw fail('SANDBOX_NOT_FOUND');
   const { driver, reference, sandbox } = await openRunning(service, accountId, place.sandboxId);

@@ -1,18 +1,18 @@
 import type { IncomingMessage } from 'node:http';
 import { type AccountHandler, type AccountRoute, asSessionRoute, type Route } from '../../../core/api/route';
-import { type ErrorCode, fail } from '../../../core/errors';
+import { type ErrorCode, fail } from '../../../core/base/errors';
+import type { Settings } from '../../../core/base/settings';
 import { readIfMatch, versionTag } from '../../../core/http/etag';
 import { jsonBody, sendJson } from '../../../core/http/http';
 import { integerReader, readQuery, wordsReader } from '../../../core/http/query';
-import type { Settings } from '../../../core/settings';
-import { admit } from '../asking/admission';
-import { CREATION, CREATION_BODY, IDEMPOTENCY_KEY, readCreation, readIdempotencyKey } from '../asking/creation';
-import { ask, type Verb } from '../asking/requests';
-import { readRecord, showOperation } from '../books/record';
-import { OPERATION, RECORD, RECORD_HEADERS } from '../books/shapes';
-import { findSandbox, readOperation } from '../books/store';
-import { isFinal, OBSERVED_STATES, type ObservedState } from '../life/states';
+import { admit } from '../admission/admission';
+import { CREATION, CREATION_BODY, IDEMPOTENCY_KEY, readCreation, readIdempotencyKey } from '../admission/creation';
+import { ask, type Verb } from '../admission/requests';
+import { isFinal, OBSERVED_STATES, type ObservedState } from '../lifecycle/states';
 import type { SandboxService } from '../service';
+import { findSandbox, readOperation } from '../store/queries';
+import { readRecord, showOperation } from '../store/record';
+import { OPERATION, RECORD_HEADERS, SANDBOX_RECORD } from '../store/shapes';
 import { byAccount, byKey } from './parts';
 
 /** The parts that all endpoints that request another state share. */
@@ -106,7 +106,7 @@ export function oneSandboxRoutes(service: SandboxService): readonly Route[] {
       answers: {
         202: {
           description: 'The record of the sandbox, which is being created.',
-          schema: RECORD,
+          schema: SANDBOX_RECORD,
           headers: { Location: 'The address of the sandbox.', ...RECORD_HEADERS },
         },
       },
@@ -156,7 +156,7 @@ function showRoute(service: SandboxService): AccountRoute {
     'A sandbox; with waitFor once it is in one of these states, or after waitSeconds as it is.',
     {
       query: WAIT_READERS,
-      answers: { 200: { description: 'Its record.', schema: RECORD, headers: RECORD_HEADERS } },
+      answers: { 200: { description: 'Its record.', schema: SANDBOX_RECORD, headers: RECORD_HEADERS } },
       errors: ['SANDBOX_NOT_FOUND'],
       handle: async ({ accountId, params, query }, request, response) => {
         const { waitFor, waitSeconds = DEFAULT_WAIT_SECONDS } = readQuery(query, WAIT_READERS);

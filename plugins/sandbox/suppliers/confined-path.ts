@@ -1,8 +1,8 @@
 import { type FileEntry, FileFailure, WORK_FOLDER } from './supplier';
 
 /** The limits of Linux for a path and for a name, in bytes. */
-const LONGEST_PATH = 4_095;
-const LONGEST_NAME = 255;
+const MAX_PATH_LENGTH = 4_095;
+const MAX_NAME_LENGTH = 255;
 
 /** Folders that the kernel fills. Their entries act on processes and devices, so the files API neither reads nor writes them. */
 const KERNEL_FOLDERS = ['proc', 'sys', 'dev'];
@@ -20,12 +20,12 @@ const KEPT_FOLDERS = ['/', WORK_FOLDER, '/tmp'];
  */
 export function confinedNames(path: string): readonly string[] {
   if (path.includes('\0')) throw invalid('it holds a NUL character');
-  if (Buffer.byteLength(path) > LONGEST_PATH) throw invalid(`it has more than ${LONGEST_PATH} bytes`);
+  if (Buffer.byteLength(path) > MAX_PATH_LENGTH) throw invalid(`it has more than ${MAX_PATH_LENGTH} bytes`);
   const names = absolutePath(path)
     .split('/')
     .filter((name) => name !== '' && name !== '.');
   if (names.includes('..')) throw invalid('".." is not allowed in a path');
-  if (names.some((name) => Buffer.byteLength(name) > LONGEST_NAME)) throw invalid('a name in it is too long');
+  if (names.some((name) => Buffer.byteLength(name) > MAX_NAME_LENGTH)) throw invalid('a name in it is too long');
   if (KERNEL_FOLDERS.includes(names[0] ?? '')) throw invalid(`/${names[0]} belongs to the kernel and cannot be used`);
   return names;
 }

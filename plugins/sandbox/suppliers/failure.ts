@@ -1,4 +1,4 @@
-import { fail, type GatewayError } from '../../../core/errors';
+import { fail, type GatewayError } from '../../../core/base/errors';
 import {
   FileFailure,
   InstanceGone,

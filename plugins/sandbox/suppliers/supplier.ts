@@ -1,8 +1,8 @@
 import type { Socket } from 'node:net';
 import type { Readable } from 'node:stream';
 import type { Logger } from 'pino';
-import { type Contract, registeringPackage, requireContract } from '../../../core/contracts';
-import type { Schema, Settings } from '../../../core/settings';
+import { type ExtensionContract, registeringPackage, requireContract } from '../../../core/base/extension-contract';
+import type { Schema, Settings } from '../../../core/base/settings';
 
 /**
  * A driver: the gateway's interface to one supplier of sandboxes. It only speaks to its supplier. The gateway decides states,
@@ -364,7 +364,7 @@ export function defineSupplier<const S extends Schema, const O extends Schema>(
 
 const kinds = new Map<string, { readonly kind: SupplierKind; readonly packageName: string }>();
 
-const CONTRACT: Contract = { kind: 'driver', version: 'supplier/1', functions: ['open'] };
+const CONTRACT: ExtensionContract = { kind: 'driver', version: 'supplier/1', functions: ['open'] };
 
 /** Registers a kind of supplier. @throws if it does not have this contract, or if another one has its name */
 export function registerSupplier(kind: SupplierKind): void {

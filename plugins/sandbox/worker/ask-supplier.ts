@@ -1,5 +1,5 @@
-import type { Observation, SupplierVerb } from '../life/plan';
-import type { Sandbox } from '../life/sandbox';
+import type { Observation, SupplierVerb } from '../lifecycle/plan';
+import type { Sandbox } from '../lifecycle/sandbox';
 import {
   AlreadyExists,
   InstanceGone,
@@ -12,24 +12,24 @@ import {
   type SupplierDriver,
 } from '../suppliers/supplier';
 import { instanceName } from '../suppliers/tags';
-import type { SupplierCall, World } from './world';
+import type { StepContext, SupplierCall } from './step-context';
 
 /** Sends one call, then inspects the instance, because only its state counts and not the answer. Every outcome becomes an observation. */
-export async function askSupplier(world: World, sandbox: Sandbox, verb: SupplierVerb): Promise<Observation> {
-  const reach = await world.places.reachOf(sandbox);
+export async function askSupplier(context: StepContext, sandbox: Sandbox, verb: SupplierVerb): Promise<Observation> {
+  const reach = await context.places.reachOf(sandbox);
   if (reach !== 'here') return observeAway(reach, verb);
-  const startedAtMs = world.now();
+  const startedAtMs = context.now();
   const note = (outcome: SupplierCall['outcome'], message: string | null) => {
     const call = { sandboxId: sandbox.id, supplier: sandbox.supplier, verb, outcome, message };
-    world.noteCall({ ...call, startedAtMs, endedAtMs: world.now() });
+    context.noteCall({ ...call, startedAtMs, endedAtMs: context.now() });
   };
   try {
-    const reference = await send(world, sandbox, verb);
+    const reference = await send(context, sandbox, verb);
     note('OK', null);
-    const inspection = await world.driverOf(sandbox).inspect(reference);
+    const inspection = await context.driverOf(sandbox).inspect(reference);
     const isEnding = sandbox.desiredState === 'TERMINATED' || sandbox.finalState !== null;
     const isLost = inspection.kind === 'gone' && sandbox.goneSinceMs !== null && !isEnding;
-    if (isLost && (await world.areTooManyGone(sandbox.supplier)))
+    if (isLost && (await context.areTooManyGone(sandbox.supplier)))
       return { seen: 'silence', verb, message: 'Too many instances of this supplier are missing at once.' };
     return { seen: 'instance', inspection, asked: verb !== 'inspect' };
   } catch (error) {
@@ -61,21 +61,25 @@ function observeAway(reach: 'silent' | 'lost', verb: SupplierVerb): Observation 
   return { seen: 'refusal', verb, message, isTemporary: false, isRejected: true };
 }
 
-async function send(world: World, sandbox: Sandbox, verb: SupplierVerb): Promise<InstanceReference> {
-  const driver = world.driverOf(sandbox);
-  if (verb === 'create') return createOrAdopt(world, driver, sandbox);
+async function send(context: StepContext, sandbox: Sandbox, verb: SupplierVerb): Promise<InstanceReference> {
+  const driver = context.driverOf(sandbox);
+  if (verb === 'create') return createOrAdopt(context, driver, sandbox);
   const reference = sandbox.supplierRef;
   if (reference === null) throw new Error(`${verb} of an instance that is not known`);
   if (verb !== 'inspect') await driver[verb](reference);
   return reference;
 }
 
-async function createOrAdopt(world: World, driver: SupplierDriver, sandbox: Sandbox): Promise<InstanceReference> {
-  const { holdAheadMs, endingReserveMs } = world.timings;
+async function createOrAdopt(
+  context: StepContext,
+  driver: SupplierDriver,
+  sandbox: Sandbox,
+): Promise<InstanceReference> {
+  const { holdAheadMs, endingReserveMs } = context.timings;
   try {
     return await driver.create(sandbox.spec, {
       name: instanceName(sandbox.id),
-      tags: world.tagsOf(sandbox),
+      tags: context.tagsOf(sandbox),
       birthTtlSeconds: (holdAheadMs + endingReserveMs) / 1_000,
     });
   } catch (error) {

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex';
 import { Counter, Gauge } from 'prom-client';
-import { metrics } from '../../../core/metrics';
-import { LIFECYCLE_PHASES, phaseOf } from '../life/states';
+import { metrics } from '../../../core/base/metrics';
+import { LIFECYCLE_PHASES, phaseOf } from '../lifecycle/states';
 
 const counter = <const L extends string>(name: string, help: string, labelNames: readonly L[]) =>
   new Counter({ name, help, labelNames: [...labelNames], registers: [metrics] });

@@ -1,22 +1,22 @@
 import type { Knex } from 'knex';
-import { newId } from '../../../core/ids';
+import { newId } from '../../../core/base/ids';
 import { UUID } from '../../../core/storage/page';
-import { fromRow, toRow } from '../books/rows';
-import { postponed } from '../life/lifecycle';
-import type { Sandbox } from '../life/sandbox';
-import type { Timings } from '../life/settings';
-import { isFinal } from '../life/states';
+import { postponed } from '../lifecycle/lifecycle';
+import type { Sandbox } from '../lifecycle/sandbox';
+import type { Timings } from '../lifecycle/settings';
+import { isFinal } from '../lifecycle/states';
 import type { SandboxService } from '../service';
+import { fromRow, toRow } from '../store/rows';
 import type { InstanceReference, InstanceSummary, SupplierDriver } from '../suppliers/supplier';
 import { environmentTags, SANDBOX_TAG } from '../suppliers/tags';
 
 /** The most orphans at once. More of them point to a mistake, perhaps of the gateway, so nothing is removed until an operator has looked. */
-const AT_MOST = 5;
-const SHARE_AT_MOST = 0.1;
+const MAX_ORPHANS = 5;
+const MAX_ORPHAN_SHARE = 0.1;
 
 /** Returns true if there are too many orphans to remove any. A pure function. */
 function isTooMany(orphans: number, listed: number): boolean {
-  return orphans > Math.max(AT_MOST, listed * SHARE_AT_MOST);
+  return orphans > Math.max(MAX_ORPHANS, listed * MAX_ORPHAN_SHARE);
 }
 
 /** Compares suppliers' instances with the sandboxes in the database. An orphan is removed after two sweeps have seen it. */

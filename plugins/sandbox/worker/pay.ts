@@ -1,12 +1,11 @@
 import { LedgerUnavailable, type Payer } from '../../../core/ledger/ledger';
-
-import type { Charge } from '../books/books';
-import type { Aggregate } from '../life/aggregate';
-import { unrollPeriod } from '../life/billing';
-import { settlePeriod } from '../life/lifecycle';
-import type { Action, Seen } from '../life/plan';
-import type { Period, Sandbox } from '../life/sandbox';
-import { type Step, stepAfter, type World } from './world';
+import type { Aggregate } from '../lifecycle/aggregate';
+import { unrollPeriod } from '../lifecycle/billing';
+import { settlePeriod } from '../lifecycle/lifecycle';
+import type { Action, Seen } from '../lifecycle/plan';
+import type { Period, Sandbox } from '../lifecycle/sandbox';
+import type { PeriodCharge } from '../store/sandbox-store';
+import { type StepContext, type StepResult, stepAfter } from './step-context';
 
 function payerOf({ accountId, keyId }: Period): Payer {
   return { accountId, keyId };
@@ -27,22 +26,22 @@ async function answerOf<T extends { readonly outcome: string }>(
 
 /** Enlarges the hold, then the time that it pays. */
 export async function renew(
-  world: World,
+  context: StepContext,
   aggregate: Aggregate,
   { period, reservedE8, coversUntilMs }: Extract<Action, { kind: 'renew' }>,
   seen: Seen,
-): Promise<Step | undefined> {
+): Promise<StepResult | undefined> {
   const amountE8 = reservedE8 > period.reservedE8 ? reservedE8 : period.reservedE8;
   const request = { ...payerOf(period), rid: period.holdId, lifetimeMs: undefined, amountE8 };
-  const answer = await answerOf(world.ledger.renew(request));
+  const answer = await answerOf(context.ledger.renew(request));
   if (answer === undefined) return { aggregate, seen: { ...seen, moneyWaits: 'ledger' } };
   if (answer.outcome === 'not_open')
-    return { aggregate, seen: (await reserveAgain(world, period, amountE8)) ? seen : { ...seen, refused: true } };
+    return { aggregate, seen: (await reserveAgain(context, period, amountE8)) ? seen : { ...seen, refused: true } };
   if (answer.outcome !== 'renewed') return { aggregate, seen: { ...seen, refused: true } };
   // The hold is enlarged before the supplier's deadline. If the deadline cannot be moved, the paid time is not extended.
-  const isLonger = await prolong(world, aggregate.sandbox, coversUntilMs);
+  const isLonger = await prolong(context, aggregate.sandbox, coversUntilMs);
   const cover = isLonger ? { coversUntilMs } : {};
-  const written = await world.commit(aggregate, {
+  const written = await context.commit(aggregate, {
     set: isLonger ? { reservedUntilMs: coversUntilMs } : {},
     periods: [{ ...period, reservedE8: amountE8, ...cover }],
   });
@@ -50,13 +49,13 @@ export async function renew(
 }
 
 /** Moves the supplier's deadline. Returns false if the supplier may end the instance before. */
-async function prolong(world: World, sandbox: Sandbox, coversUntilMs: number): Promise<boolean> {
+async function prolong(context: StepContext, sandbox: Sandbox, coversUntilMs: number): Promise<boolean> {
   if (sandbox.supplierRef === null) return true;
   try {
-    if ((await world.places.reachOf(sandbox)) !== 'here') return false;
-    const driver = world.driverOf(sandbox);
+    if ((await context.places.reachOf(sandbox)) !== 'here') return false;
+    const driver = context.driverOf(sandbox);
     if (driver.capabilities.ttl === 'none') return true;
-    await driver.setDeadline(sandbox.supplierRef, new Date(coversUntilMs + world.timings.endingReserveMs));
+    await driver.setDeadline(sandbox.supplierRef, new Date(coversUntilMs + context.timings.endingReserveMs));
     return true;
   } catch {
     return false;
@@ -64,7 +63,7 @@ async function prolong(world: World, sandbox: Sandbox, coversUntilMs: number): P
 }
 
 /** Takes a hold anew that the ledger lost and that recovery did not restore. */
-async function reserveAgain({ ledger }: World, period: Period, amountE8: bigint): Promise<boolean> {
+async function reserveAgain({ ledger }: StepContext, period: Period, amountE8: bigint): Promise<boolean> {
   const request = { ...payerOf(period), rid: period.holdId, keyRev: Number.MAX_SAFE_INTEGER, amountE8 };
   const answer = await answerOf(ledger.reserve({ ...request, lifetimeMs: undefined }));
   return answer?.outcome === 'reserved';
@@ -72,68 +71,68 @@ async function reserveAgain({ ledger }: World, period: Period, amountE8: bigint)
 
 /** Charges what a period is due. If there is a next period, the ledger takes its hold in the same step. */
 export async function settle(
-  world: World,
+  context: StepContext,
   aggregate: Aggregate,
   period: Period,
   seen: Seen,
-): Promise<Step | undefined> {
+): Promise<StepResult | undefined> {
   const due = period.dueE8 ?? 0n;
   const next = nextOf(aggregate, period);
-  const outcome = next === undefined ? await charge(world, period, due) : await roll(world, period, due, next);
+  const outcome = next === undefined ? await charge(context, period, due) : await roll(context, period, due, next);
   if (outcome === 'silent') return { aggregate, seen: { ...seen, moneyWaits: 'ledger' } };
   if (outcome !== 'refused') {
-    const change = settlePeriod(aggregate, outcome, world.now());
-    if (next?.status !== 'OPEN' || (await prolong(world, aggregate.sandbox, next.coversUntilMs)))
-      return stepAfter(await world.commit(aggregate, change), seen);
+    const change = settlePeriod(aggregate, outcome, context.now());
+    if (next?.status !== 'OPEN' || (await prolong(context, aggregate.sandbox, next.coversUntilMs)))
+      return stepAfter(await context.commit(aggregate, change), seen);
     // The next hold is taken but the supplier's deadline was not moved. This counts as a failed renewal.
     const { coversUntilMs } = period;
     const periods = [...(change.periods ?? []), { ...next, coversUntilMs }];
     const set = { ...change.set, reservedUntilMs: coversUntilMs };
-    return stepAfter(await world.commit(aggregate, { ...change, set, periods }), { ...seen, moneyWaits: 'supplier' });
+    return stepAfter(await context.commit(aggregate, { ...change, set, periods }), { ...seen, moneyWaits: 'supplier' });
   }
   if (next?.status === 'OPEN')
-    return stepAfter(await world.commit(aggregate, unrollPeriod(aggregate)), { ...seen, refused: true });
-  const alone = await charge(world, period, due);
+    return stepAfter(await context.commit(aggregate, unrollPeriod(aggregate)), { ...seen, refused: true });
+  const alone = await charge(context, period, due);
   if (alone === 'silent') return { aggregate, seen: { ...seen, moneyWaits: 'ledger' } };
-  return stepAfter(await world.commit(aggregate, settlePeriod(aggregate, alone, world.now())), seen);
+  return stepAfter(await context.commit(aggregate, settlePeriod(aggregate, alone, context.now())), seen);
 }
 
 function nextOf({ settling, period }: Aggregate, { sequence }: Period): Period | undefined {
   return [...settling, ...(period === undefined ? [] : [period])].find((each) => each.sequence === sequence + 1);
 }
 
-async function charge(world: World, period: Period, costE8: bigint): Promise<Charge | 'silent'> {
+async function charge(context: StepContext, period: Period, costE8: bigint): Promise<PeriodCharge | 'silent'> {
   const request = { ...payerOf(period), rid: period.holdId, record: '' };
   if (costE8 === 0n) {
-    const released = await answerOf(world.ledger.release(request));
+    const released = await answerOf(context.ledger.release(request));
     return released === undefined ? 'silent' : { chargedE8: 0n, shortfallE8: 0n };
   }
-  const answer = await answerOf(world.ledger.settle({ ...request, costE8 }));
+  const answer = await answerOf(context.ledger.settle({ ...request, costE8 }));
   if (answer === undefined) return 'silent';
   if (answer.outcome === 'settled') return answer;
   if (answer.outcome !== 'unknown_reservation') return { chargedE8: 0n, shortfallE8: costE8 };
   // Either the charge is so old that the ledger has forgotten it, or the hold was lost with the ledger.
-  const before = await world.chargeOf(period);
+  const before = await context.chargeOf(period);
   if (before !== undefined) return before;
-  const late = await answerOf(world.ledger.settle({ ...request, costE8, isLate: true }));
+  const late = await answerOf(context.ledger.settle({ ...request, costE8, isLate: true }));
   if (late === undefined) return 'silent';
   return late.outcome === 'settled' ? late : { chargedE8: 0n, shortfallE8: costE8 };
 }
 
 async function roll(
-  world: World,
+  context: StepContext,
   period: Period,
   costE8: bigint,
   next: Period,
-): Promise<Charge | 'silent' | 'refused'> {
+): Promise<PeriodCharge | 'silent' | 'refused'> {
   const request = { ...payerOf(period), rid: period.holdId, record: '', costE8 };
   const answer = await answerOf(
-    world.ledger.roll({ ...request, next: { rid: next.holdId, amountE8: next.reservedE8 } }),
+    context.ledger.roll({ ...request, next: { rid: next.holdId, amountE8: next.reservedE8 } }),
   );
   if (answer === undefined) return 'silent';
   if (answer.outcome === 'rolled' || answer.outcome === 'settled') return answer;
   if (answer.outcome !== 'unknown_reservation') return 'refused';
-  const before = await world.chargeOf(period);
+  const before = await context.chargeOf(period);
   if (before !== undefined) return before;
-  return (await reserveAgain(world, period, period.reservedE8)) ? roll(world, period, costE8, next) : 'refused';
+  return (await reserveAgain(context, period, period.reservedE8)) ? roll(context, period, costE8, next) : 'refused';
 }

@@ -1,14 +1,14 @@
 import type { Logger } from 'pino';
-import { type Loop, onFirstFailure, startLoop } from '../../../core/loop';
-import { describeFault } from '../../../core/thrown';
-import type { Books, Claim } from '../books/books';
-import { nextVisit, plan, type Seen } from '../life/plan';
-import { isFinal } from '../life/states';
+import { type Loop, onFirstFailure, startLoop } from '../../../core/base/loop';
+import { safeErrorFields } from '../../../core/base/safe-error';
+import { nextVisit, plan, type Seen } from '../lifecycle/plan';
+import { isFinal } from '../lifecycle/states';
+import type { Claim, SandboxStore } from '../store/sandbox-store';
 import { apply } from './apply';
-import type { World } from './world';
+import type { StepContext } from './step-context';
 
 /** The most steps of one visit. The next visit continues. */
-const STEPS_AT_MOST = 30;
+const MAX_STEPS = 30;
 const FAILED_VISIT_AGAIN_MS = 5_000;
 const MONEY_AGAIN_MS = 2_000;
 
@@ -16,8 +16,8 @@ const MONEY_AGAIN_MS = 2_000;
 const AT_ONCE = 32;
 
 interface ReconcilerOptions {
-  readonly books: Books;
-  readonly world: Omit<World, 'commit' | 'chargeOf'>;
+  readonly store: SandboxStore;
+  readonly context: Omit<StepContext, 'commit' | 'chargeOf'>;
   readonly log: Logger;
   /** The pause between two rounds. */
   readonly everyMs: () => number;
@@ -27,35 +27,35 @@ interface ReconcilerOptions {
 
 /** Runs the due actions of one claimed sandbox. It may be interrupted at any point. Returns when to visit again. */
 export async function visit(
-  { books, world: given }: Pick<ReconcilerOptions, 'books' | 'world'>,
+  { store, context: given }: Pick<ReconcilerOptions, 'store' | 'context'>,
   claim: Claim,
 ): Promise<number | undefined> {
-  const first = await books.load(claim.id);
+  const first = await store.load(claim.id);
   if (first === undefined || first.sandbox.leaseEpoch !== claim.epoch) return undefined;
   let aggregate = first;
   let seen: Seen = {};
-  const world: World = {
+  const context: StepContext = {
     ...given,
-    chargeOf: (period) => books.chargeOf(period),
+    chargeOf: (period) => store.chargeOf(period),
     commit: async (before, change) => {
-      const written = await books.commit(before, change, given.now());
+      const written = await store.commit(before, change, given.now());
       if (written !== undefined) return written;
       // The sandbox has changed outside this visit. While the claim holds, decide anew from its current state.
-      const there = await books.load(claim.id);
+      const there = await store.load(claim.id);
       return there?.sandbox.leaseEpoch === claim.epoch ? there : undefined;
     },
   };
-  for (let step = 0; step < STEPS_AT_MOST; step += 1) {
+  for (let step = 0; step < MAX_STEPS; step += 1) {
     const [action] = plan(aggregate, seen, given.now(), given.timings);
     if (action === undefined) break;
-    const next = await apply(world, aggregate, action, seen);
+    const next = await apply(context, aggregate, action, seen);
     if (next === undefined) return undefined;
     ({ aggregate, seen } = next);
   }
   const nowMs = given.now();
   const nextAtMs = isFinal(aggregate.sandbox.observedState) ? nowMs : nextVisit(aggregate, nowMs, given.timings);
   const soonestMs = seen.moneyWaits === 'ledger' ? Math.min(nextAtMs, nowMs + MONEY_AGAIN_MS) : nextAtMs;
-  await books.release(claim, aggregate.sandbox.revision, soonestMs);
+  await store.release(claim, aggregate.sandbox.revision, soonestMs);
   return soonestMs;
 }
 
@@ -63,8 +63,8 @@ export const LOOK_EVERY_MS = 1_000;
 
 /** Starts one of any number of workers. It claims due sandboxes, visits a few at once, and sleeps until the next is due. */
 export function startReconciler(options: ReconcilerOptions): Loop {
-  const { books, world, log, everyMs, atRestMs = () => 0 } = options;
-  const { leaseMs: claimMs } = world.timings;
+  const { store, context, log, everyMs, atRestMs = () => 0 } = options;
+  const { leaseMs: claimMs } = context.timings;
   const underWay = new Set<Promise<void>>();
   const timers = new Set<NodeJS.Timeout>();
   const wakeAt = (atMs: number) => {
@@ -73,24 +73,24 @@ export function startReconciler(options: ReconcilerOptions): Loop {
         timers.delete(timer);
         loop.wake();
       },
-      Math.max(0, atMs - world.now()),
+      Math.max(0, atMs - context.now()),
     );
     timers.add(timer);
   };
 
   const work = async (claim: Claim) => {
     const keep = setInterval(() => {
-      books.keep(claim, world.now() + claimMs).catch(() => undefined);
+      store.keep(claim, context.now() + claimMs).catch(() => undefined);
     }, claimMs / 3);
     try {
       const againAtMs = await visit(options, claim);
-      if (againAtMs !== undefined && againAtMs < world.now() + LOOK_EVERY_MS) wakeAt(againAtMs);
+      if (againAtMs !== undefined && againAtMs < context.now() + LOOK_EVERY_MS) wakeAt(againAtMs);
     } catch (error) {
       log.error(
-        { sandboxId: claim.id, error: describeFault(error) },
+        { sandboxId: claim.id, error: safeErrorFields(error) },
         'a sandbox could not be reconciled; it is retried',
       );
-      await books.release(claim, undefined, world.now() + FAILED_VISIT_AGAIN_MS).catch(() => undefined);
+      await store.release(claim, undefined, context.now() + FAILED_VISIT_AGAIN_MS).catch(() => undefined);
     } finally {
       clearInterval(keep);
     }
@@ -108,7 +108,7 @@ export function startReconciler(options: ReconcilerOptions): Loop {
   const loop = startLoop(
     async () => {
       const room = AT_ONCE - underWay.size;
-      const claims = room > 0 ? await books.claim(world.now(), claimMs, room) : [];
+      const claims = room > 0 ? await store.claim(context.now(), claimMs, room) : [];
       for (const claim of claims) begin(claim);
     },
     {
@@ -116,7 +116,7 @@ export function startReconciler(options: ReconcilerOptions): Loop {
       atRestMs,
       whenFailed: onFirstFailure((error) =>
         log.error(
-          { error: describeFault(error) },
+          { error: safeErrorFields(error) },
           'sandboxes cannot be reconciled because the database fails; it is retried',
         ),
       ),

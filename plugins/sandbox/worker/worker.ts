@@ -1,12 +1,12 @@
 import type { Knex } from 'knex';
+import { onFirstFailure, startLoop } from '../../../core/base/loop';
+import type { Stop } from '../../../core/base/resources';
+import { safeErrorFields } from '../../../core/base/safe-error';
 import type { Ledger, Payer } from '../../../core/ledger/ledger';
-import { onFirstFailure, startLoop } from '../../../core/loop';
-import type { Stop } from '../../../core/resources';
-import { describeFault } from '../../../core/thrown';
-import { checkInvariants, StrayHolds } from '../books/audit';
-import { forgetQuotes, withdraw } from '../books/quotes';
-import { forgetEnded } from '../books/store';
 import type { SandboxService } from '../service';
+import { checkInvariants, StrayHolds } from '../store/audit';
+import { forgetEnded } from '../store/queries';
+import { forgetQuotes, withdraw } from '../store/quotes';
 import { instanceTags } from '../suppliers/tags';
 import {
   invariantsBroken,
@@ -20,7 +20,7 @@ import {
 } from './metrics';
 import { areTooManyGone, cleanUp, OrphanSweep } from './orphans';
 import { LOOK_EVERY_MS, startReconciler } from './reconciler';
-import type { SupplierCall } from './world';
+import type { SupplierCall } from './step-context';
 
 const ADMISSIONS_EVERY_MS = 5_000;
 /** A creation that is not accepted after this is cancelled. */
@@ -49,11 +49,11 @@ export function startWorker(
   const unlessIdle = (everyMs: number) => () => (isIdle() ? Math.max(everyMs, IDLE_EVERY_MS) : everyMs);
   const atRestMs = () => (isIdle() ? IDLE_AT_REST_EVERY_MS : 0);
   const reconciler = startReconciler({
-    books: service.books,
+    store: service.store,
     log,
     everyMs: unlessIdle(LOOK_EVERY_MS),
     atRestMs,
-    world: {
+    context: {
       ledger: gateway.ledger,
       timings,
       now,
@@ -81,7 +81,7 @@ export function startWorker(
       atRestMs: restMs,
       whenFailed: onFirstFailure((error) =>
         log.error(
-          { loop: name, error: describeFault(error) },
+          { loop: name, error: safeErrorFields(error) },
           'a background loop of the sandboxes failed; it is retried',
         ),
       ),

@@ -1,25 +1,29 @@
 import { sessionRoute } from '../../../core/api/json-routes';
 import type { Route } from '../../../core/api/route';
 import { MORE_PRICE_FIELDS, PRICE_FIELDS, showPrice } from '../../../core/api/show-price';
+import { fail } from '../../../core/base/errors';
 import type { UsageRecordRow } from '../../../core/catalog/usage-fields';
-import { fail } from '../../../core/errors';
 import type { PluginGateway } from '../../../core/gateway/plugin-gateway';
 import { contentTag } from '../../../core/http/etag';
 import { sendJson } from '../../../core/http/http';
 import { PAGE_READERS, pageOf, wordReader } from '../../../core/http/query';
-import { listOf, object, objectWith, oneOf, orNull, pageOf as pageShape, shape } from '../../../core/http/shape';
+import { listOf, object, objectWith, oneOf, orNull, pageShape, shape } from '../../../core/http/shape';
 import { INTERVALS, type Interval, readTimeZone, startsWithin } from '../../../core/records/time-zones';
-import { filterReaders, listRecords, type Parts, requireRecord } from '../query';
-import { CONSOLE_RECORD_FIELDS, RECORD, toConsoleRecord, toRecord } from '../record';
+import { filterReaders, listRecords, requireRecord, type UsageQueryContext } from '../query';
+import { CONSOLE_RECORD_FIELDS, toConsoleRecord, toRecord, USAGE_RECORD } from '../record';
 import { GROUPED_BY, readSeries, readTotals, SERIES_FIELDS, TOTALS } from '../summary';
 
-export function consoleListRecordsRoute(gateway: Parts): Route {
+export function consoleListRecordsRoute(gateway: UsageQueryContext): Route {
   return sessionRoute('GET /console/api/usage', {
     summary: "Usage records of the account, newest first; the page asks again with the answer's tag.",
     query: { ...filterReaders(gateway), ...PAGE_READERS },
     headers: { 'If-None-Match': 'The `ETag` of the answer that the page has.' },
     answers: {
-      200: { description: 'A page of records.', schema: pageShape(RECORD), headers: { ETag: 'For `If-None-Match`.' } },
+      200: {
+        description: 'A page of records.',
+        schema: pageShape(USAGE_RECORD),
+        headers: { ETag: 'For `If-None-Match`.' },
+      },
       304: { description: 'Nothing has changed.' },
     },
     handle: async ({ accountId, filters }, request, response) => {
@@ -38,7 +42,7 @@ const PRICED_RECORD = object({
   price: orNull(objectWith({ ...PRICE_FIELDS, isCurrent: shape.yes }, MORE_PRICE_FIELDS)),
 });
 
-export function consoleShowRecordRoute(gateway: Parts & Pick<PluginGateway, 'configRevision'>): Route {
+export function consoleShowRecordRoute(gateway: UsageQueryContext & Pick<PluginGateway, 'configRevision'>): Route {
   return sessionRoute('GET /console/api/usage/{requestId}', {
     summary: 'One usage record with its route, and what a million tokens cost there.',
     answers: { 200: { description: 'The record.', schema: PRICED_RECORD } },
@@ -60,7 +64,7 @@ function priceOf({ catalog, configRevision }: Pick<PluginGateway, 'catalog' | 'c
   return { ...showPrice(entry.model.price), isCurrent: row.config_revision === configRevision };
 }
 
-export function showTotalsRoute(gateway: Parts): Route {
+export function showTotalsRoute(gateway: UsageQueryContext): Route {
   return sessionRoute('GET /console/api/usage/totals', {
     summary: 'Totals of the usage records that match the filters.',
     query: filterReaders(gateway),
@@ -80,7 +84,7 @@ const SERIES = object({
 
 const SERIES_READERS = { interval: wordReader(INTERVALS), by: wordReader(GROUPED_BY), timeZone: readTimeZone };
 
-export function showSeriesRoute(gateway: Parts): Route {
+export function showSeriesRoute(gateway: UsageQueryContext): Route {
   return sessionRoute('GET /console/api/usage/series', {
     summary: 'Calls, cost and first tokens of the usage records that match the filters, by interval.',
     query: { ...filterReaders(gateway), ...SERIES_READERS },
@@ -89,10 +93,10 @@ export function showSeriesRoute(gateway: Parts): Route {
       const { interval: wanted, by = 'none', timeZone = 'UTC', ...filters } = given;
       const to = filters.to ?? new Date();
       const from = filters.from ?? new Date(to.getTime() - UNLESS_GIVEN_MS);
-      const range = { fromMs: from.getTime(), toMs: to.getTime(), timeZone, most: POINTS_AT_MOST };
+      const range = { fromMs: from.getTime(), toMs: to.getTime(), timeZone, most: MAX_POINTS };
       const interval = wanted ?? readableInterval(range.toMs - range.fromMs);
       const starts = startsWithin(interval, range);
-      if (starts.length > POINTS_AT_MOST) throw tooMany(interval);
+      if (starts.length > MAX_POINTS) throw tooMany(interval);
       const series = await readSeries(gateway.database, { ...filters, from, to, account: accountId }, starts, by);
       return {
         timeZone,
@@ -108,7 +112,7 @@ export function showSeriesRoute(gateway: Parts): Route {
 
 const DAY_MS = 86_400_000;
 const UNLESS_GIVEN_MS = 30 * DAY_MS;
-const POINTS_AT_MOST = 750;
+const MAX_POINTS = 750;
 
 /** Returns the interval that divides the range into some dozens of points. */
 function readableInterval(rangeMs: number): Interval {
@@ -118,6 +122,6 @@ function readableInterval(rangeMs: number): Interval {
 }
 
 function tooMany(interval: Interval) {
-  const message = `interval: more than ${POINTS_AT_MOST} intervals of a ${interval} between from and to; use a longer interval`;
+  const message = `interval: more than ${MAX_POINTS} intervals of a ${interval} between from and to; use a longer interval`;
   return fail('INVALID_FIELD', { param: 'interval', message });
 }

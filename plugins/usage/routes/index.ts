@@ -1,10 +1,10 @@
 import { keyRoute } from '../../../core/api/json-routes';
 import { asSessionRoute, type Route } from '../../../core/api/route';
-import { fail } from '../../../core/errors';
+import { fail } from '../../../core/base/errors';
+import { formatUsd } from '../../../core/base/money';
 import type { PluginGateway } from '../../../core/gateway/plugin-gateway';
 import { object, orNull, shape } from '../../../core/http/shape';
 import type { Calls } from '../../../core/ledger/ledger';
-import { formatUsd } from '../../../core/money';
 import { consoleListRecordsRoute, consoleShowRecordRoute, showSeriesRoute, showTotalsRoute } from './console';
 import { adminUsageRoutes, exportRecordsRoute, listRecordsRoute, showRecordRoute } from './records';
 

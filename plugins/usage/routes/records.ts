@@ -3,39 +3,39 @@ import { adminRoute, keyRoute } from '../../../core/api/json-routes';
 import type { AccountRoute, Route } from '../../../core/api/route';
 import { ATTEMPT_SHAPES, showAttempt } from '../../../core/catalog/attempt-fields';
 import { PAGE_READERS, pageOf, readQuery, readUuid } from '../../../core/http/query';
-import { object, pageOf as pageShape, shape } from '../../../core/http/shape';
+import { object, pageShape, shape } from '../../../core/http/shape';
 import { sendCsv } from '../export';
-import { filterReaders, listRecords, type Parts, requireRecord } from '../query';
+import { filterReaders, listRecords, requireRecord, type UsageQueryContext } from '../query';
 import {
   EXPLAINED_RECORD,
   OPERATOR_COLUMNS,
-  RECORD,
   RECORD_COLUMNS,
   toExplainedRecord,
   toRecord,
   toRecordOfAccount,
+  USAGE_RECORD,
 } from '../record';
 
 /** Lists the records of the key's own account, and of no other. */
-export function listRecordsRoute(gateway: Parts): Route {
+export function listRecordsRoute(gateway: UsageQueryContext): Route {
   return keyRoute('GET /v1/usage', {
     summary: "Usage records of the key's account, newest first.",
     query: { ...filterReaders(gateway), ...PAGE_READERS },
-    answers: { 200: { description: 'A page of records.', schema: pageShape(RECORD) } },
+    answers: { 200: { description: 'A page of records.', schema: pageShape(USAGE_RECORD) } },
     handle: ({ accountId, filters }) =>
       listRecords(gateway.database, { ...filters, account: accountId }, pageOf(filters), toRecord),
   });
 }
 
-export function showRecordRoute({ database }: Parts): Route {
+export function showRecordRoute({ database }: UsageQueryContext): Route {
   return keyRoute('GET /v1/usage/{requestId}', {
     summary: 'The usage record of one call.',
-    answers: { 200: { description: 'The record.', schema: RECORD } },
+    answers: { 200: { description: 'The record.', schema: USAGE_RECORD } },
     handle: async ({ accountId, params }) => toRecord(await requireRecord(database, params.requestId, accountId)),
   });
 }
 
-export function exportRecordsRoute(gateway: Parts): AccountRoute {
+export function exportRecordsRoute(gateway: UsageQueryContext): AccountRoute {
   const filterQuery = filterReaders(gateway);
   return {
     listener: 'public',
@@ -65,7 +65,7 @@ async function listAttempts(database: Knex, requestId: string) {
 }
 
 /** Lists the endpoints for operators: records of every account, or of one with `account=`. Each record names its account. */
-export function adminUsageRoutes(gateway: Parts): readonly Route[] {
+export function adminUsageRoutes(gateway: UsageQueryContext): readonly Route[] {
   const { database } = gateway;
   return [
     adminRoute('GET /admin/v1/usage', {

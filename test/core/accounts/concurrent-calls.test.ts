@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { ConcurrentCalls } from '../../../core/accounts/concurrent-calls';
-import type { GatewayError } from '../../../core/errors';
+import type { GatewayError } from '../../../core/base/errors';
 
 describe('concurrent calls', () => {
   const limits = { perKey: 2, perAccount: 3 };

@@ -3,7 +3,7 @@ import { IncomingMessage } from 'node:http';
 import { Socket } from 'node:net';
 import { type ApiKeys, type CallKey, openApiKeys } from '../../../core/accounts/identify';
 import { hashApiKey, makeApiKey } from '../../../core/accounts/key-format';
-import { GatewayError } from '../../../core/errors';
+import { GatewayError } from '../../../core/base/errors';
 import { type FindKeyOutcome, type KeyState, LedgerUnavailable } from '../../../core/ledger/ledger';
 import { quiet } from '../../support/databases';
 import { KEY_RATES } from '../../support/key-rates';

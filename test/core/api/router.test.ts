@@ -3,7 +3,7 @@ import { Writable } from 'node:stream';
 import { pino } from 'pino';
 import type { Handler, Method, Route } from '../../../core/api/route';
 import { RouteTable } from '../../../core/api/route-table';
-import { fail } from '../../../core/errors';
+import { fail } from '../../../core/base/errors';
 import { sendJson } from '../../../core/http/http';
 import { LedgerUnavailable } from '../../../core/ledger/ledger';
 import { rejection } from '../../support/rejection';

@@ -6,7 +6,7 @@ import { expect } from 'chai';
 import type { OwnHosts, Route } from '../../../core/api/route';
 import { compileRoutes } from '../../../core/api/router';
 import { takeUpgrades } from '../../../core/api/upgrades';
-import { fail } from '../../../core/errors';
+import { fail } from '../../../core/base/errors';
 import { until } from '../../support/until';
 
 const echo: NonNullable<Extract<Route, { auth: 'none' }>['upgrade']> = async (visit, _request, socket) => {

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import type { ModelEntry } from '../../../core/catalog/catalog';
 import { CustomerPrices, parseFactor } from '../../../core/catalog/customer-prices';
-import { cardsWith, costOf, dearestCost, type Price, plainPrice, variantKey } from '../../../core/catalog/price';
+import { cardsWith, costOf, maxCost, type Price, plainPrice, variantKey } from '../../../core/catalog/price';
 import { sampleModel } from '../../support/catalog-samples';
 
 const countsOf = (counts: Record<string, number>) => ({ passes: [{ counts: new Map(Object.entries(counts)) }] });
@@ -54,7 +54,7 @@ describe('the prices of customers', () => {
     fc.assert(
       fc.property(amount, amount, factor, tokens, tokens, (input, output, markup, read, said) => {
         const price = none.priceOf(markup)(priced(plainPrice({ input, output })));
-        const held = dearestCost(read, said, cardsWith(price, {}) ?? []);
+        const held = maxCost(read, said, cardsWith(price, {}) ?? []);
         expect(costOf(countsOf({ input: read, output: said }), price) <= held).to.equal(true);
       }),
     );

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import * as fc from 'fast-check';
-import { costOf, dearestCost, type Price, plainPrice } from '../../../core/catalog/price';
+import { costOf, maxCost, type Price, plainPrice } from '../../../core/catalog/price';
 import {
   outputTokens,
   TOKEN_METERS,
@@ -54,7 +54,7 @@ describe('the cost of usage', () => {
   it('never exceeds the hold while the tokens stay within their bounds', () => {
     void fc.assert(
       fc.property(textUsage, price, fc.array(price, { maxLength: 3 }), (used, charged, others) => {
-        const held = dearestCost(
+        const held = maxCost(
           totalInputTokens(used),
           outputTokens(used) ?? 0,
           [charged, ...others].flatMap(({ possible }) => possible),
@@ -102,9 +102,9 @@ describe('the cost of usage', () => {
 
   it('is held at the dearest kind of input, the dearest tier and the dearest candidate', () => {
     const charged = samplePrice(1n, 1n, { cacheWrite1h: 8_000_000n });
-    expect(dearestCost(10, 0, charged.possible)).to.equal(80n);
+    expect(maxCost(10, 0, charged.possible)).to.equal(80n);
     const tiered = samplePrice(1n, 1n, { above: { rates: samplePrice(9_000_000n, 5_000_000n).rates, tokens: 1 } });
-    expect(dearestCost(10, 2, [...charged.possible, ...tiered.possible])).to.equal(100n);
-    expect(dearestCost(10, 2, [])).to.equal(0n);
+    expect(maxCost(10, 2, [...charged.possible, ...tiered.possible])).to.equal(100n);
+    expect(maxCost(10, 2, [])).to.equal(0n);
   });
 });

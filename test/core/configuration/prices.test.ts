@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import * as fc from 'fast-check';
-import { costOf, dearestCost, type Price } from '../../../core/catalog/price';
+import { costOf, maxCost, type Price } from '../../../core/catalog/price';
 import { countsOf, outputTokens, type Pass, totalInputTokens } from '../../../core/catalog/usage';
 import { readPrice } from '../../../core/configuration/prices';
 import type { LocatedProblem } from '../../../core/configuration/problems';
@@ -92,7 +92,7 @@ describe('the price of a configuration', () => {
         const { price, problems } = read({ ...plain, tiers: { a }, speeds: { b }, geos: { c } }, may);
         expect(problems).to.deep.equal([]);
         const usage = { passes: reported.map((pass) => ({ ...pass, counts: countsOf(pass.counts) })) };
-        const held = dearestCost(totalInputTokens(usage), outputTokens(usage) ?? 0, price.possible);
+        const held = maxCost(totalInputTokens(usage), outputTokens(usage) ?? 0, price.possible);
         expect(costOf(usage, price) <= held).to.equal(true);
       }),
       { numRuns: 2_000 },

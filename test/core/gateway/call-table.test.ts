@@ -47,7 +47,7 @@ function placeOf(
 /** Returns the name of the pipeline that serves a request, or the error. */
 async function served(pipelines: readonly PipelineSettings<Policy>[], asked: Asked): Promise<string> {
   const place = placeOf(pipelines, asked);
-  if (place.is !== 'call') return place.is === 'nothing' ? 'nothing' : `only ${place.allow.join(', ')}`;
+  if (place.kind !== 'call') return place.kind === 'nothing' ? 'nothing' : `only ${place.allow.join(', ')}`;
   const request = sampleRequest('POST', '/');
   const response = new SampleResponse(request);
   place.serve(request, response);

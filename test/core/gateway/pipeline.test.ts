@@ -1,9 +1,9 @@
 import type { IncomingMessage } from 'node:http';
 import { expect } from 'chai';
 import { pino } from 'pino';
+import { fail } from '../../../core/base/errors';
 import { Call } from '../../../core/calls/call';
 import type { PipelineSettings } from '../../../core/configuration/pipelines';
-import { fail } from '../../../core/errors';
 import { compilePipeline } from '../../../core/gateway/pipeline';
 import type { AnyStep, Policy } from '../../../core/gateway/policy';
 import { ClientLeft } from '../../../core/http/client-left';
@@ -47,7 +47,7 @@ async function run(...steps: readonly ((seen: string[]) => AnyStep)[]) {
   return { seen, response };
 }
 
-const goesOn =
+const continues =
   (word: string) =>
   (seen: string[]): AnyStep =>
   async () => {
@@ -86,7 +86,7 @@ describe('a step that never resolves', () => {
     const never = new Promise<undefined>((resolve) => {
       finish = () => resolve(undefined);
     });
-    const pipeline = pipelineOf([() => never, goesOn('later')([])]);
+    const pipeline = pipelineOf([() => never, continues('later')([])]);
     const [first] = pipeline.steps;
     if (boundsItself && first !== undefined) Object.assign(first.policy, { boundsItself: true });
     const lines: string[] = [];
@@ -115,7 +115,7 @@ describe('a step that never resolves', () => {
 
 describe('a pipeline', () => {
   it('runs its steps in order and ends with the one that answers', async () => {
-    const { seen, response } = await run(goesOn('a'), goesOn('b'), answers('c'), goesOn('d'));
+    const { seen, response } = await run(continues('a'), continues('b'), answers('c'), continues('d'));
     expect(seen).to.deep.equal(['a', 'b', 'c']);
     expect(response.body).to.equal('c');
   });
@@ -129,7 +129,11 @@ describe('a pipeline', () => {
     };
     const request = sampleRequest('POST', '/v1/messages');
     const response = new SampleResponse(request);
-    const running = runPipeline(pipelineOf([() => ({ key }), throwsAtOnce, goesOn('after')(seen)]), request, response);
+    const running = runPipeline(
+      pipelineOf([() => ({ key }), throwsAtOnce, continues('after')(seen)]),
+      request,
+      response,
+    );
     expect(seen).to.deep.equal(['key k']);
     await running;
     expect(seen).to.deep.equal(['key k']);
@@ -138,7 +142,7 @@ describe('a pipeline', () => {
 
   describe('with a step that throws', () => {
     it('answers with the envelope of the error and runs no later step', async () => {
-      const { seen, response } = await run(throws(fail('INVALID_FIELD', { param: 'model' })), goesOn('after'));
+      const { seen, response } = await run(throws(fail('INVALID_FIELD', { param: 'model' })), continues('after'));
       expect(seen).to.deep.equal([]);
       expect(response.statusCode).to.equal(400);
       expect(response.json['error']).to.include({ code: 'INVALID_FIELD', param: 'model', retryable: false });
@@ -227,7 +231,7 @@ describe('a pipeline', () => {
           notes.push(`aborted: ${call.left.aborted}`);
           expect(call.left.reason).to.be.instanceOf(ClientLeft);
         }),
-        goesOn('after'),
+        continues('after'),
       );
       expect(seen).to.deep.equal(['aborted: true', 'given back']);
       expect(response.headersSent).to.equal(false);
@@ -242,7 +246,7 @@ describe('a pipeline', () => {
           call.onEnd(async () => void notes.push(`${call.facts.status} ${call.facts.errorCode}`));
           given.clientLeaves();
         }),
-        goesOn('after'),
+        continues('after'),
       );
       expect(seen).to.deep.equal(['499 CLIENT_LEFT']);
       expect(facts?.status).to.equal(499);

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
+import { compileCheck } from '../../../core/base/settings';
 import { definePolicy } from '../../../core/gateway/policy';
-import { compileCheck } from '../../../core/settings';
 import { sampleGateway } from '../../support/exchange';
 
 const base = { contract: 'policy/1', name: 'p', summary: '' } as const;

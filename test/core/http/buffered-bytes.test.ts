@@ -21,12 +21,12 @@ function arriveTogether(budget: BufferedBytes, count: number, bytes: number): nu
 
 describe('The memory for large bodies', () => {
   it('accepts as many bodies of unknown length as fit, even if all arrive at once', () => {
-    const budget = new BufferedBytes({ mostBytes: 256 * MB, mostBytesOfAccount: 64 * MB });
+    const budget = new BufferedBytes({ maxBytes: 256 * MB, maxBytesPerAccount: 64 * MB });
     expect(arriveTogether(budget, 30, 20 * MB)).to.equal(3);
   });
 
   it('is free again once its bodies have ended', () => {
-    const budget = new BufferedBytes({ mostBytes: 20 * MB, mostBytesOfAccount: 20 * MB });
+    const budget = new BufferedBytes({ maxBytes: 20 * MB, maxBytesPerAccount: 20 * MB });
     const endings: (() => void)[] = [];
     const owner = { accountId: 'account', onEnd: (work: () => void) => endings.push(work) };
     const whole = budget.open(owner);
@@ -42,7 +42,7 @@ describe('The memory for large bodies', () => {
 });
 
 describe('The memory for answers', () => {
-  const limits = { mostBytes: 256 * MB, mostBytesOfAccount: 64 * MB };
+  const limits = { maxBytes: 256 * MB, maxBytesPerAccount: 64 * MB };
 
   /** Lets an answer arrive, and wait for a client that reads it at once. Returns whether there was room for it. */
   async function passes(budget: BufferedBytes, bytes: number, account = 'account'): Promise<boolean> {

@@ -143,8 +143,8 @@ describe('the request bodies in memory', () => {
     assert(kept.length < 100, `${kept.length} pieces`);
   });
 
-  const budgetOf = (mostBytes: number, mostBytesOfAccount: number) => {
-    const budget = new BufferedBytes({ mostBytes, mostBytesOfAccount });
+  const budgetOf = (maxBytes: number, maxBytesPerAccount: number) => {
+    const budget = new BufferedBytes({ maxBytes, maxBytesPerAccount });
     const endings: (() => void)[] = [];
     return {
       open: (accountId: string, announced = 0) =>

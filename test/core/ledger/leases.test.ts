@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
+import { metrics } from '../../../core/base/metrics';
 import { startLeases } from '../../../core/ledger/leases';
 import { LedgerUnavailable } from '../../../core/ledger/ledger';
 import { measuredSettle } from '../../../core/ledger/ledger-metrics';
 import { MemoryLedger } from '../../../core/ledger/memory-ledger';
-import { metrics } from '../../../core/metrics';
 import { fundedPayer, holding, reserveRequest } from '../../store/ledger/ledger-fixture';
 import { quiet } from '../../support/databases';
 import { until } from '../../support/until';

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { newId } from '../../../core/ids';
+import { newId } from '../../../core/base/ids';
 import { LedgerUnavailable } from '../../../core/ledger/ledger';
 import { MemoryLedger } from '../../../core/ledger/memory-ledger';
 import { createSettler } from '../../../core/ledger/settler';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
+import { StartFailure } from '../../../core/base/start-failure';
 import { refuseShortToken } from '../../../core/operators/operators';
-import { StartFailure } from '../../../core/start-failure';
 
 describe('ADMIN_TOKEN', () => {
   it('may be short only while nothing but this machine reaches the admin listener', () => {

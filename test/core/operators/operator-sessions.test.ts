@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import type { IncomingMessage } from 'node:http';
-import { GatewayError } from '../../../core/errors';
+import { GatewayError } from '../../../core/base/errors';
 import { Operators } from '../../../core/operators/operators';
 import type { OperatorRole } from '../../../core/operators/roles';
 import { createOperatorToken, revokeOperatorToken } from '../../../core/operators/tokens';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import type { IncomingMessage } from 'node:http';
-import { GatewayError } from '../../../core/errors';
+import { GatewayError } from '../../../core/base/errors';
 import { Operators } from '../../../core/operators/operators';
 import { mayDo, type OperatorRole, ROLE_NAMES } from '../../../core/operators/roles';
 import { createOperatorToken, listOperatorTokens, revokeOperatorToken } from '../../../core/operators/tokens';

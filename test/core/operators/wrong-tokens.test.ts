@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { IncomingMessage } from 'node:http';
 import { pino } from 'pino';
-import type { GatewayError } from '../../../core/errors';
+import type { GatewayError } from '../../../core/base/errors';
 import { WrongTokens } from '../../../core/operators/wrong-tokens';
 
 describe('wrong tokens of operators', () => {

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { parse } from 'yaml';
+import { asArray, asObject } from '../../../core/base/json-values';
 import type { Candidate } from '../../../core/catalog/catalog';
 import { roughPrice } from '../../../core/catalog/price';
 import {
@@ -12,7 +13,6 @@ import {
   UNKNOWN_USAGE,
   type Usage,
 } from '../../../core/catalog/usage';
-import { asArray, asObject } from '../../../core/json-values';
 import { NoteReader } from '../../../core/protocols/notes';
 import { Translation } from '../../../core/protocols/translation';
 import chat from '../../../plugins/upstreams/chat';

@@ -1,11 +1,11 @@
 import { expect } from 'chai';
+import { asObject, type JsonObject, memberOf } from '../../../core/base/json-values';
 import { type Conversation, NotTranslatable } from '../../../core/catalog/conversation';
 import { jsonOf, parseRaw } from '../../../core/http/raw-json';
-import { asObject, type JsonObject, memberOf } from '../../../core/json-values';
 import { CHAT } from '../../../core/protocols/chat';
-import { writeRequest as writeConverse } from '../../../core/protocols/converse/request';
+import { writeConverseRequest as writeConverse } from '../../../core/protocols/converse/request';
 import { GeminiReader } from '../../../core/protocols/gemini/answer';
-import { writeRequest as writeGemini } from '../../../core/protocols/gemini/request';
+import { writeGeminiRequest as writeGemini } from '../../../core/protocols/gemini/request';
 import { MESSAGES } from '../../../core/protocols/messages';
 import { RESPONSES } from '../../../core/protocols/responses';
 import { callOf, writtenCall } from '../../support/golden';
@@ -114,9 +114,13 @@ describe('JSON that belongs to the client', () => {
   for (const [upstream, { open, events }] of Object.entries(ANSWERS))
     it(`arrives from an event of ${upstream} as it was written`, () => {
       const reader = open();
-      const said = [...events.flatMap((data) => reader.event({ name: undefined, data })), ...reader.end()];
-      expect(said.flatMap((event) => (event.is === 'add' ? [event.text] : [])).join('')).to.equal(INPUT);
-      const answered = [...said, { is: 'finish', choice: 0, reason: 'tool_calls' } as const, { is: 'end' } as const];
+      const answerEvents = [...events.flatMap((data) => reader.event({ name: undefined, data })), ...reader.end()];
+      expect(answerEvents.flatMap((event) => (event.is === 'add' ? [event.text] : [])).join('')).to.equal(INPUT);
+      const answered = [
+        ...answerEvents,
+        { is: 'finish', choice: 0, reason: 'tool_calls' } as const,
+        { is: 'end' } as const,
+      ];
       const message = MESSAGES.openWriter(writtenCall({})).body(answered);
       expect(jsonOf(message)).to.include(`"input":${INPUT}`);
       const search = { tools: [{ type: 'tool_search', execution: 'client' }] };

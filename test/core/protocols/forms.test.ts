@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import type { Conversation, Part, Tool, Turn } from '../../../core/catalog/conversation';
 import { CHAT } from '../../../core/protocols/chat';
-import { writeRequest as writeConverse } from '../../../core/protocols/converse/request';
-import { writeRequest as writeGemini } from '../../../core/protocols/gemini/request';
+import { writeConverseRequest as writeConverse } from '../../../core/protocols/converse/request';
+import { writeGeminiRequest as writeGemini } from '../../../core/protocols/gemini/request';
 import { MESSAGES } from '../../../core/protocols/messages';
 import { RESPONSES } from '../../../core/protocols/responses';
 import { callOf, type Subject } from '../../support/golden';
@@ -16,7 +16,7 @@ const TARGETS: Readonly<Record<string, Subject['writeRequest']>> = {
 };
 
 /** The longest ids that vendors take, and the targets that refuse a text of white space alone. */
-const LONGEST: Readonly<Record<string, number>> = { chat: 40 };
+const MAX_ID_LENGTHS: Readonly<Record<string, number>> = { chat: 40 };
 const REFUSES_BLANK: ReadonlySet<string> = new Set(['messages', 'converse']);
 
 const text = (said: string) => ({ is: 'text', text: said }) as const;
@@ -66,7 +66,7 @@ for (const [target, write] of Object.entries(TARGETS)) {
             .and.to.match(/^[a-zA-Z_][\w-]{0,63}$/);
         const [id, answered] = valuesOf(body, IDS);
         expect(answered).to.equal(id);
-        expect(id).to.have.length.within(1, LONGEST[target] ?? 64);
+        expect(id).to.have.length.within(1, MAX_ID_LENGTHS[target] ?? 64);
       });
 
     it('has no turn or text that says nothing', () => {

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
+import { asArray, type JsonObject, memberOf } from '../../../core/base/json-values';
 import type { Conversation } from '../../../core/catalog/conversation';
-import { asArray, type JsonObject, memberOf } from '../../../core/json-values';
 import { CHAT } from '../../../core/protocols/chat';
 import { MESSAGES } from '../../../core/protocols/messages';
 import { RESPONSES } from '../../../core/protocols/responses';

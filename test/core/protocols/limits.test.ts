@@ -8,16 +8,16 @@ import {
 } from '../../../core/catalog/conversation';
 import type { ReasoningSetting } from '../../../core/catalog/upstream';
 import { CHAT } from '../../../core/protocols/chat';
-import { UNSUPPORTED as CHAT_UNSUPPORTED } from '../../../core/protocols/chat/limits';
-import { UNSUPPORTED as CONVERSE_UNSUPPORTED } from '../../../core/protocols/converse/limits';
-import { writeRequest as writeConverse } from '../../../core/protocols/converse/request';
-import { UNSUPPORTED as GEMINI_UNSUPPORTED } from '../../../core/protocols/gemini/limits';
-import { writeRequest } from '../../../core/protocols/gemini/request';
+import { CHAT_UNSUPPORTED } from '../../../core/protocols/chat/limits';
+import { CONVERSE_UNSUPPORTED } from '../../../core/protocols/converse/limits';
+import { writeConverseRequest as writeConverse } from '../../../core/protocols/converse/request';
+import { GEMINI_UNSUPPORTED } from '../../../core/protocols/gemini/limits';
+import { writeGeminiRequest } from '../../../core/protocols/gemini/request';
 import type { UnsupportedFeature } from '../../../core/protocols/limits';
 import { MESSAGES } from '../../../core/protocols/messages';
-import { UNSUPPORTED as MESSAGES_UNSUPPORTED } from '../../../core/protocols/messages/limits';
+import { MESSAGES_UNSUPPORTED } from '../../../core/protocols/messages/limits';
 import { RESPONSES } from '../../../core/protocols/responses';
-import { UNSUPPORTED as RESPONSES_UNSUPPORTED } from '../../../core/protocols/responses/limits';
+import { RESPONSES_UNSUPPORTED } from '../../../core/protocols/responses/limits';
 import { callOf, type Subject } from '../../support/golden';
 
 const TARGETS: Readonly<
@@ -26,7 +26,7 @@ const TARGETS: Readonly<
   messages: { writeRequest: MESSAGES.writeRequest, lacks: MESSAGES_UNSUPPORTED },
   chat: { writeRequest: CHAT.writeRequest, lacks: CHAT_UNSUPPORTED },
   responses: { writeRequest: RESPONSES.writeRequest, lacks: RESPONSES_UNSUPPORTED },
-  gemini: { writeRequest, lacks: GEMINI_UNSUPPORTED },
+  gemini: { writeRequest: writeGeminiRequest, lacks: GEMINI_UNSUPPORTED },
   converse: { writeRequest: writeConverse, lacks: CONVERSE_UNSUPPORTED },
 };
 
@@ -199,18 +199,18 @@ function fateOf(write: Subject['writeRequest'], feature: Feature, trial: Trial):
 for (const [dialect, { writeRequest: write, lacks }] of Object.entries(TARGETS)) {
   describe(`what an upstream of the dialect ${dialect} lacks`, () => {
     for (const [feature, trial] of Object.entries(USUAL) as [Feature, Trial][]) {
-      const expected = lacks.find((lack) => lack.feature === feature && isUsual(lack))?.fate ?? 'carried';
+      const expected = lacks.find((lack) => lack.feature === feature && isUsual(lack))?.action ?? 'carried';
       it(`${feature} is ${expected}`, () => {
         expect(fateOf(write, feature, trial)).to.equal(expected);
       });
     }
 
-    for (const { feature, when, fate } of lacks) {
+    for (const { feature, when, action } of lacks) {
       if (when === undefined) continue;
-      it(`${feature} is ${fate}: ${when}`, () => {
+      it(`${feature} is ${action}: ${when}`, () => {
         const trial = SPECIAL[`${feature} ${when}`];
         if (trial === undefined) throw new Error('there is no request that tries it');
-        expect(fateOf(write, feature, trial)).to.equal(fate);
+        expect(fateOf(write, feature, trial)).to.equal(action);
       });
     }
   });

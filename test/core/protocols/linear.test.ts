@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { LINEAR, MOST_GROWTH, measureApart } from '../../support/linear-cases';
+import { LINEAR, MAX_GROWTH, measureApart } from '../../support/linear-cases';
 
 /** The readers and writers of all registered dialects. */
 describe('CPU grows in proportion to the entries', function () {
@@ -10,7 +10,7 @@ describe('CPU grows in proportion to the entries', function () {
       it(`when ${kind}`, async () => {
         const measured = await measureApart(kind);
         expect(measured).to.have.length(cases.length);
-        const dear = measured.filter(({ growth = 0, error }) => growth > MOST_GROWTH || error !== undefined);
+        const dear = measured.filter(({ growth = 0, error }) => growth > MAX_GROWTH || error !== undefined);
         expect(dear, 'times the CPU of n entries, for 8 n').to.deep.equal([]);
       });
 });

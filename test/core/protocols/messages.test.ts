@@ -1,16 +1,16 @@
 import { expect } from 'chai';
+import type { JsonObject } from '../../../core/base/json-values';
 import type { AnswerEvent } from '../../../core/catalog/answer';
 import { NotTranslatable } from '../../../core/catalog/conversation';
-import type { JsonObject } from '../../../core/json-values';
 import { MESSAGES } from '../../../core/protocols/messages';
-import { RULES } from '../../../core/protocols/messages/request';
+import { MESSAGES_RULES } from '../../../core/protocols/messages/request';
 import { unseal } from '../../../core/protocols/seal';
 import { writtenCall } from '../../support/golden';
 
 describe('the dialect messages', () => {
   it('refuses or drops members as its rules say, and names each refused member', () => {
     const given = { model: 'm', messages: [] };
-    for (const { member, action } of RULES.all.filter((rule) => /^\w+$/.test(rule.member))) {
+    for (const { member, action } of MESSAGES_RULES.all.filter((rule) => /^\w+$/.test(rule.member))) {
       const read = () => MESSAGES.readRequest({ ...given, [member]: { of: 'the vendor' } });
       if (action === 'refused') expect(read, member).to.throw(`\`${member}\``);
       if (action === 'dropped') expect(read(), member).to.deep.equal(MESSAGES.readRequest(given));
@@ -27,7 +27,7 @@ describe('the dialect messages', () => {
         return error.what === `${place}.type`;
       }
     };
-    for (const { member, action } of RULES.all) {
+    for (const { member, action } of MESSAGES_RULES.all) {
       const [, place, type] = /^(content|tools)\[(.+)\]$/.exec(member) ?? [];
       if (type === undefined) continue;
       const inResult = { type: 'tool_result', tool_use_id: 't', content: [{ type }] };

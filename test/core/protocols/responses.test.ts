@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { asObject, type JsonObject } from '../../../core/json-values';
+import { asObject, type JsonObject } from '../../../core/base/json-values';
 import { MESSAGES } from '../../../core/protocols/messages';
 import { RESPONSES } from '../../../core/protocols/responses';
 import { seal } from '../../../core/protocols/seal';

@@ -272,10 +272,10 @@ describe('an answer in another form than the call asked for', () => {
         expect(streamed.map(({ data }) => data).join('\n')).to.match(END);
         const whole = between(client, client).gathered(streamed);
         expect(countsIn(whole.usage)).to.include({ input: 9, output: 4 });
-        const said = clientDialect(client)
+        const events = clientDialect(client)
           .openReader()
           .body(JSON.parse(JSON.stringify(whole.written)));
-        expect(said.flatMap((each) => (each.is === 'add' ? [each.text] : []))).to.deep.equal([
+        expect(events.flatMap((each) => (each.is === 'add' ? [each.text] : []))).to.deep.equal([
           'Hello',
           '{"city":"Lodz"}',
         ]);

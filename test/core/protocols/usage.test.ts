@@ -10,12 +10,12 @@ import {
   type Usage,
   usageOf,
 } from '../../../core/catalog/usage';
-import { readUsage as readChat } from '../../../core/protocols/chat/usage';
-import { readUsage as readConverse } from '../../../core/protocols/converse/usage';
-import { readUsage as readEmbeddings } from '../../../core/protocols/embeddings/usage';
-import { readUsage as readGemini } from '../../../core/protocols/gemini/usage';
-import { readUsage as readMessages } from '../../../core/protocols/messages/usage';
-import { readUsage as readResponses } from '../../../core/protocols/responses/usage';
+import { readChatUsage as readChat } from '../../../core/protocols/chat/usage';
+import { readConverseUsage as readConverse } from '../../../core/protocols/converse/usage';
+import { readEmbeddingsUsage as readEmbeddings } from '../../../core/protocols/embeddings/usage';
+import { readGeminiUsage as readGemini } from '../../../core/protocols/gemini/usage';
+import { readMessagesUsage as readMessages } from '../../../core/protocols/messages/usage';
+import { readResponsesUsage as readResponses } from '../../../core/protocols/responses/usage';
 import type { UsageSettings } from '../../../core/protocols/usage-report';
 
 type Report = Readonly<Record<string, unknown>>;

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { dayOf, type Interval, startOf, startsWithin, stepFrom } from '../../../core/records/time-zones';
+import { type Interval, localDayOf, startOf, startsWithin, stepFrom } from '../../../core/records/time-zones';
 
 const at = (text: string) => Date.parse(text);
 const iso = (atMs: number) => new Date(atMs).toISOString();
@@ -46,7 +46,7 @@ describe('days, hours and months of a time zone', () => {
     ]) {
       const range = { fromMs: at('2026-01-01T12:00:00Z'), toMs: at('2027-01-01T12:00:00Z'), timeZone, most: 1_000 };
       const starts = startsWithin('day', range);
-      const days = starts.map((start) => dayOf(start, timeZone));
+      const days = starts.map((start) => localDayOf(start, timeZone));
       assert.equal(new Set(days).size, days.length, timeZone);
       assert.ok(days.length >= 365 && days.length <= 367, timeZone);
       for (const start of starts) assert.equal(startOf('day', start, timeZone), start, timeZone);

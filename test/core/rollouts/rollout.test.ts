@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { newId } from '../../../core/ids';
+import { newId } from '../../../core/base/ids';
 import { groupOf } from '../../../core/rollouts/rollout';
 
 const CALLS = 100_000;

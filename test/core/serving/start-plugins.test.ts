@@ -1,8 +1,8 @@
 import { expect } from 'chai';
+import { StartFailure } from '../../../core/base/start-failure';
 import type { PluginGateway } from '../../../core/gateway/plugin-gateway';
 import type { LoadedPlugin } from '../../../core/serving/load-plugins';
 import { routesOf, startPlugins } from '../../../core/serving/start-plugins';
-import { StartFailure } from '../../../core/start-failure';
 import { rejection } from '../../support/rejection';
 
 const GATEWAY = {

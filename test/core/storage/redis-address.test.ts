@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { StartFailure } from '../../../core/start-failure';
+import { StartFailure } from '../../../core/base/start-failure';
 import { parseRedisUrl } from '../../../core/storage/redis-address';
 
 describe('REDIS_URL', () => {

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { pino } from 'pino';
-import { StartFailure } from '../../../core/start-failure';
+import { StartFailure } from '../../../core/base/start-failure';
 import { openTracing } from '../../../core/traces/open-tracing';
 import { filesUnder, importsOf, textOf } from '../../support/sources';
 

@@ -22,13 +22,13 @@ function piecesOf(text: string, length: number): IteratedChunks {
 }
 
 describe('an unstreamed answer', () => {
-  const reading = { atMostBytes: 4 * MB, needsContent: false };
+  const reading = { maxBytes: 4 * MB, needsContent: false };
   const read = (chunks: ChunkReader, how: Parameters<typeof readAnswer>[1]) =>
     new Promise<WholeAnswer>((resolve, reject) => readAnswer(chunks, how, resolve, reject));
-  const roomy = () => new AnswerRoom('account', new BufferedBytes({ mostBytes: 16 * MB, mostBytesOfAccount: 16 * MB }));
+  const roomy = () => new AnswerRoom('account', new BufferedBytes({ maxBytes: 16 * MB, maxBytesPerAccount: 16 * MB }));
   /** A room in which the account's own clients leave nothing. */
   const full = () => {
-    const budget = new BufferedBytes({ mostBytes: 4 * MB, mostBytesOfAccount: 4 * MB });
+    const budget = new BufferedBytes({ maxBytes: 4 * MB, maxBytesPerAccount: 4 * MB });
     new AnswerRoom('account', budget).wait(4 * MB);
     return new AnswerRoom('account', budget);
   };

@@ -18,7 +18,7 @@ import { until } from '../../support/until';
 import { closedPort } from '../../support/upstream';
 
 const DONE = '{"type":"response.completed","response":{"id":"resp_1","usage":{"input_tokens":7,"output_tokens":2}}}';
-const MOST_BYTES = 1_000_000;
+const MAX_BYTES = 1_000_000;
 
 describe("the upstream WebSocket of a client's WebSocket", () => {
   let server: Server;
@@ -69,7 +69,7 @@ describe("the upstream WebSocket of a client's WebSocket", () => {
     return socket.ask({ upstream: asked, model, adapter: responses }, request, egress, isFresh);
   };
 
-  const textOf = async (exchange: UpstreamExchange) => String(await readAll(exchange, MOST_BYTES));
+  const textOf = async (exchange: UpstreamExchange) => String(await readAll(exchange, MAX_BYTES));
 
   it('is reused, remembers its answers, and reconnects for another credential', async () => {
     await textOf(ask());

@@ -12,7 +12,7 @@ const PATHS = [
   '/console',
   '/%00',
 ];
-const LONGEST_MS = 1_500;
+const MAX_MS = 1_500;
 
 /** Sends HTTP heads and bodies byte by byte. Any refusal is a valid answer. */
 export const heads: Target = {
@@ -41,7 +41,7 @@ export function send(port: number, pieces: readonly Buffer[]): Promise<void> {
       for (const piece of pieces) socket.write(piece);
       socket.end();
     });
-    socket.setTimeout(LONGEST_MS, () => socket.destroy());
+    socket.setTimeout(MAX_MS, () => socket.destroy());
     socket.on('error', () => undefined);
     socket.on('close', () => resolve());
     socket.resume();

@@ -18,7 +18,7 @@ const PATHS: Readonly<Record<Client, string>> = {
 };
 
 /** The most CPU of one reader or writer. Linear ones take a fifth of it for the largest size, on a busy machine. */
-const MOST_CPU_MS = 3_000;
+const MAX_CPU_MS = 3_000;
 
 /** Sends conversations with many entries or long ids, translates them in each direction, and writes answers of many parts. */
 export const long: Target = {
@@ -108,5 +108,5 @@ function inTime(what: string, work: () => unknown): void {
     if (!isDeliberate || error instanceof AdapterFault) throw new Error(what, { cause: error });
   }
   const { user, system } = process.cpuUsage(before);
-  assert((user + system) / 1_000 < MOST_CPU_MS, `${what}: took ${(user + system) / 1_000} ms of CPU`);
+  assert((user + system) / 1_000 < MAX_CPU_MS, `${what}: took ${(user + system) / 1_000} ms of CPU`);
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
+import { asObject, type JsonObject } from '../../../core/base/json-values';
 import { type Conversation, NotTranslatable } from '../../../core/catalog/conversation';
-import { asObject, type JsonObject } from '../../../core/json-values';
 import { schemaOf } from '../../../core/protocols/text-tools';
 import type { Random } from '../../support/random';
 import { mutateJson } from '../mutate';

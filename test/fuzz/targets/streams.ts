@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
+import { fail } from '../../../core/base/errors';
+import { asObject } from '../../../core/base/json-values';
+import { log } from '../../../core/base/log';
+import { parseJson } from '../../../core/base/parse-json';
 import { AdapterFault } from '../../../core/catalog/guarded-adapter';
 import type { EventNote, Protocol, SseEvent } from '../../../core/catalog/upstream';
 import { mergeUsage, outputTokens, totalInputTokens, UNKNOWN_USAGE, type Usage } from '../../../core/catalog/usage';
-import { fail } from '../../../core/errors';
-import { asObject } from '../../../core/json-values';
-import { log } from '../../../core/log';
-import { parseJson } from '../../../core/parse-json';
 import { Translation } from '../../../core/protocols/translation';
 import { EventReader, type NotedEvent } from '../../../core/wire/event-reader';
 import { SseEventTooLarge, SseSplitter } from '../../../core/wire/sse';

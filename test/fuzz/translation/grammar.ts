@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
+import { asArray, asObject, asText, type JsonObject } from '../../../core/base/json-values';
 import type { SseEvent } from '../../../core/catalog/upstream';
-import { asArray, asObject, asText, type JsonObject } from '../../../core/json-values';
 import type { Client } from './directions';
 
 /** The content of an answer as a client understands it. */

@@ -1,4 +1,4 @@
-import { asObject, type JsonObject } from '../../../core/json-values';
+import { asObject, type JsonObject } from '../../../core/base/json-values';
 import type { Random } from '../../support/random';
 import type { Client } from './directions';
 

@@ -1,5 +1,5 @@
+import { asArray, asObject, asText, type JsonObject } from '../../../core/base/json-values';
 import type { Conversation, Part, Source, ToolCallPart, Turn } from '../../../core/catalog/conversation';
-import { asArray, asObject, asText, type JsonObject } from '../../../core/json-values';
 import { isHeldStrictly } from '../../../core/protocols/strict-schema';
 import type { Upstream } from './directions';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
+import { newId } from '../../../core/base/ids';
+import { formatUsd } from '../../../core/base/money';
 import { buildCatalog } from '../../../core/catalog/catalog';
-import { newId } from '../../../core/ids';
-import { formatUsd } from '../../../core/money';
 import { sampleModel, samplePrice, sampleUpstream } from '../../support/catalog-samples';
 import { signedInBrowser, type TestBrowser } from '../../support/console';
 import { openDesk, type TestDesk } from '../../support/desk';

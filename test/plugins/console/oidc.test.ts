@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { GatewayError } from '../../../core/errors';
+import { GatewayError } from '../../../core/base/errors';
 import { beginSession } from '../../../core/sign-in/sessions';
 import { findBySignIn, findUser } from '../../../core/sign-in/users';
 import { openEgress } from '../../../core/wire/egress';

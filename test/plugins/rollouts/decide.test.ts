@@ -1,7 +1,12 @@
 import { expect } from 'chai';
 import type { Guard, Rollout, RolloutGroup } from '../../../core/rollouts/rollout';
-import { type Decision, decide, type Looks, type Progress } from '../../../plugins/rollouts/decide';
-import { bucketOf, type Counts, intervalOf, keyOf, type Measure } from '../../../plugins/rollouts/guards';
+import {
+  decideRollout,
+  type Looks,
+  type RolloutDecision,
+  type RolloutProgress,
+} from '../../../plugins/rollouts/decide';
+import { bucketOf, countKeyOf, type GuardCounts, intervalOf, type Measure } from '../../../plugins/rollouts/guards';
 import { seeded } from '../../support/random';
 import { type Behaviour, type Simulation, simulate, USUAL } from './simulated-rollout';
 
@@ -41,19 +46,22 @@ describe('the interval of a share', () => {
 
 describe('a decision about a rollout', () => {
   /** Returns counts of calls that each cost `cost`, and took `ms` to their first content or answer. */
-  const calls = (of: number, { errors = 0, ms = 400, cost = 1e5, measure = 'firstToken' as Measure } = {}): Counts =>
+  const calls = (
+    of: number,
+    { errors = 0, ms = 400, cost = 1e5, measure = 'firstToken' as Measure } = {},
+  ): GuardCounts =>
     new Map([
-      [keyOf('calls'), of],
-      [keyOf('errors'), errors],
-      [keyOf('cost', bucketOf(cost)), of],
-      [keyOf(measure, bucketOf(ms)), of],
+      [countKeyOf('calls'), of],
+      [countKeyOf('errors'), errors],
+      [countKeyOf('cost', bucketOf(cost)), of],
+      [countKeyOf(measure, bucketOf(ms)), of],
     ]);
   const decided = (
-    seen: Partial<Record<`${number} ${RolloutGroup}`, Counts>>,
-    { nowMs = 59_999, ...progress }: Partial<Progress> & { readonly nowMs?: number } = {},
+    seen: Partial<Record<`${number} ${RolloutGroup}`, GuardCounts>>,
+    { nowMs = 59_999, ...progress }: Partial<RolloutProgress> & { readonly nowMs?: number } = {},
     rollout = ROLLOUT,
-  ): Decision =>
-    decide(
+  ): RolloutDecision =>
+    decideRollout(
       rollout,
       { status: 'running', stage: 1, stageSinceMs: 0, looks: {}, ...progress },
       (stage, group) => seen[`${stage} ${group}`],
@@ -104,7 +112,8 @@ describe('a decision about a rollout', () => {
       p95FirstTokenMs: { seen: 20, isWorse: true },
       costRatio: { seen: 20, isWorse: true },
     };
-    const against = (treatment: Counts) => decided({ '1 treatment': treatment, '1 control': calls(3_000) }, { looks });
+    const against = (treatment: GuardCounts) =>
+      decided({ '1 treatment': treatment, '1 control': calls(3_000) }, { looks });
     expect(against(calls(40)).do).to.equal('wait');
     expect(against(calls(40, { ms: 440 })).do).to.equal('wait');
     expect(against(calls(40, { ms: 900 })).why).to.match(
@@ -116,7 +125,7 @@ describe('a decision about a rollout', () => {
   });
 
   it('compares unstreamed calls with unstreamed calls, by the time to their answer', () => {
-    const both = (one: Counts, other: Counts) => new Map([...one, ...other]);
+    const both = (one: GuardCounts, other: GuardCounts) => new Map([...one, ...other]);
     const control = both(calls(3_000), calls(500, { ms: 4_000, measure: 'whole' }));
     const looks: Looks = { p95FirstTokenMs: { seen: 20, isWorse: true } };
     const of = (streams: number, wholes: number, ms: number) =>

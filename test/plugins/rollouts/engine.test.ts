@@ -1,11 +1,11 @@
 import { expect } from 'chai';
 import type { Knex } from 'knex';
+import { newId } from '../../../core/base/ids';
 import type { Configuration } from '../../../core/configuration/configuration';
 import type { Prepare } from '../../../core/configuration/live-configuration';
-import { newId } from '../../../core/ids';
 import { LiveRollouts, type SeenCall } from '../../../core/rollouts/live-rollouts';
 import { definitionOf, type Rollout } from '../../../core/rollouts/rollout';
-import { Engine, type EngineGateway } from '../../../plugins/rollouts/engine';
+import { type EngineGateway, RolloutEngine } from '../../../plugins/rollouts/engine';
 import { countOf, measured } from '../../../plugins/rollouts/guards';
 import { give, type Order } from '../../../plugins/rollouts/orders';
 import { readRows, readSeen } from '../../../plugins/rollouts/store';
@@ -42,7 +42,7 @@ const AWAY = Object.assign(
 /** A node: an engine with its own configuration. */
 class Node {
   readonly rollouts = new LiveRollouts();
-  readonly engine: Engine;
+  readonly engine: RolloutEngine;
   #prepare: Prepare = () => () => undefined;
   #stop = async () => {};
   isDatabaseAway = false;
@@ -67,7 +67,7 @@ class Node {
         return node.configuration;
       },
     };
-    this.engine = new Engine(gateway as unknown as EngineGateway);
+    this.engine = new RolloutEngine(gateway as unknown as EngineGateway);
   }
 
   async start(): Promise<this> {

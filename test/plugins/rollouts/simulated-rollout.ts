@@ -1,7 +1,7 @@
 import type { SeenCall } from '../../../core/rollouts/live-rollouts';
 import type { Rollout, RolloutGroup } from '../../../core/rollouts/rollout';
-import { callsPerAccount, type Decision, decide, type Looks } from '../../../plugins/rollouts/decide';
-import { countCall } from '../../../plugins/rollouts/guards';
+import { callsPerAccount, decideRollout, type Looks, type RolloutDecision } from '../../../plugins/rollouts/decide';
+import { countForGuards } from '../../../plugins/rollouts/guards';
 
 /** How calls of a group behave. Times and costs have a median and a logarithmic spread. */
 export interface Behaviour {
@@ -27,7 +27,7 @@ export interface Simulation {
 }
 
 export interface Simulated {
-  readonly end: Decision['do'];
+  readonly end: RolloutDecision['do'];
   readonly why: string;
   /** The calls of the treatment in the last stage. */
   readonly calls: number;
@@ -59,10 +59,14 @@ export function simulate({ rollout, control, treatment, accounts, calls, random 
       turns.set(account, turn + 1);
       if (group === 'treatment') seen += 1;
       const isCompared = accounts === undefined || cap === undefined || turn < cap;
-      countCall(of(stage, group), drawCall(behaviour, accounts?.[account] ?? behaviour.errorRate, random), isCompared);
+      countForGuards(
+        of(stage, group),
+        drawCall(behaviour, accounts?.[account] ?? behaviour.errorRate, random),
+        isCompared,
+      );
     }
     const progress = { status: 'running', stage, stageSinceMs: 0, looks } as const;
-    const decision = decide(rollout, progress, of, seen < calls ? 0 : Number.POSITIVE_INFINITY);
+    const decision = decideRollout(rollout, progress, of, seen < calls ? 0 : Number.POSITIVE_INFINITY);
     if (decision.looks !== looks && JSON.stringify(decision.looks) !== JSON.stringify(looks)) turns.clear();
     ({ looks } = decision);
     const isStuck = seen > 50 * calls;

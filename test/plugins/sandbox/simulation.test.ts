@@ -1,5 +1,5 @@
 import { strict as assert } from 'node:assert';
-import { isFinal } from '../../../plugins/sandbox/life/states';
+import { isFinal } from '../../../plugins/sandbox/lifecycle/states';
 import { type Outcome, randomOf, type Simulation, simulate } from './simulation/simulate';
 
 const SEEDS = Number(process.env['SANDBOX_SEEDS'] ?? 250);
@@ -7,17 +7,17 @@ const USD = 100_000_000n;
 const MINUTE_MS = 60_000;
 
 function check({ seed, usd }: Simulation, outcome: Outcome): void {
-  const { books, supplier, chargedE8, heldE8 } = outcome;
-  const { sandbox } = books.aggregate;
-  const story = `seed ${seed}: ${books.events.map(({ type }) => type).join(' ')} ${JSON.stringify(sandbox.failure)}`;
+  const { store, supplier, chargedE8, heldE8 } = outcome;
+  const { sandbox } = store.aggregate;
+  const story = `seed ${seed}: ${store.events.map(({ type }) => type).join(' ')} ${JSON.stringify(sandbox.failure)}`;
   const sum = (amounts: Iterable<bigint | null>) =>
     [...amounts].reduce<bigint>((total, each) => total + (each ?? 0n), 0n);
-  const periods = [...books.periods.values()];
+  const periods = [...store.periods.values()];
 
   assert.ok(isFinal(sandbox.observedState), story);
   assert.equal(supplier.instances.size, 0, story);
   assert.ok(
-    [...books.segments.values()].every(({ endsAtMs }) => endsAtMs !== null),
+    [...store.segments.values()].every(({ endsAtMs }) => endsAtMs !== null),
     `${story}: an open segment`,
   );
   assert.ok(
@@ -25,7 +25,7 @@ function check({ seed, usd }: Simulation, outcome: Outcome): void {
     `${story}: an open period`,
   );
   assert.ok(
-    [...books.operations.values()].every(({ endedAtMs }) => endedAtMs !== null),
+    [...store.operations.values()].every(({ endedAtMs }) => endedAtMs !== null),
     `${story}: an open operation`,
   );
 
@@ -38,7 +38,7 @@ function check({ seed, usd }: Simulation, outcome: Outcome): void {
   assert.ok(chargedE8 <= usd, `${story}: below zero`);
   assert.equal(sum(periods.map(({ amountE8 }) => amountE8)), sandbox.totalCostE8, `${story}: periods`);
   const due = sum(periods.map(({ dueE8 }) => dueE8));
-  assert.equal(sum([...books.lines.values()].map(({ amountE8 }) => amountE8)), due, `${story}: lines`);
+  assert.equal(sum([...store.lines.values()].map(({ amountE8 }) => amountE8)), due, `${story}: lines`);
   assert.equal(sum(periods.map(({ amountE8, shortfallE8 }) => (amountE8 ?? 0n) + shortfallE8)), due, `${story}: due`);
 
   assert.ok(
@@ -47,13 +47,13 @@ function check({ seed, usd }: Simulation, outcome: Outcome): void {
   );
 }
 
-function billedMs({ books }: Outcome): number {
-  return [...books.lines.values()].reduce((total, { startsAtMs, endsAtMs }) => total + endsAtMs - startsAtMs, 0);
+function billedMs({ store }: Outcome): number {
+  return [...store.lines.values()].reduce((total, { startsAtMs, endsAtMs }) => total + endsAtMs - startsAtMs, 0);
 }
 
 /** Returns the time that has a price. */
-function livedMs({ supplier, books }: Outcome): number {
-  const { PROVISIONING } = books.aggregate.sandbox.offering.billing.estimatedHourlyUsdByState;
+function livedMs({ supplier, store }: Outcome): number {
+  const { PROVISIONING } = store.aggregate.sandbox.offering.billing.estimatedHourlyUsdByState;
   const priced = supplier.lived.filter(({ state }) => state !== 'starting' || PROVISIONING !== '0.00000000');
   return priced.reduce((total, { fromMs, untilMs }) => total + untilMs - fromMs, 0);
 }
@@ -104,7 +104,7 @@ describe('a simulated sandbox without faults', () => {
     const outcome = await simulate(simulation);
     check(simulation, outcome);
     assert.ok(Math.abs(billedMs(outcome) - livedMs(outcome)) < 1_500, `${billedMs(outcome)} of ${livedMs(outcome)}`);
-    const periods = [...outcome.books.periods.values()];
+    const periods = [...outcome.store.periods.values()];
     assert.ok(periods.length >= 3);
     for (const { startedAtMs, endedAtMs } of periods) assert.ok((endedAtMs ?? 0) - startedAtMs <= 60 * MINUTE_MS);
   });
@@ -113,9 +113,9 @@ describe('a simulated sandbox without faults', () => {
     const simulation = { ...calm, usd: 61_200_000n, endAfterMs: 600 * MINUTE_MS };
     const outcome = await simulate(simulation);
     check(simulation, outcome);
-    assert.equal(outcome.books.aggregate.sandbox.observedState, 'TERMINATED');
-    assert.ok(outcome.books.events.some(({ message }) => message === 'FUNDS_EXHAUSTED'));
-    for (const { shortfallE8 } of outcome.books.periods.values()) assert.equal(shortfallE8, 0n);
+    assert.equal(outcome.store.aggregate.sandbox.observedState, 'TERMINATED');
+    assert.ok(outcome.store.events.some(({ message }) => message === 'FUNDS_EXHAUSTED'));
+    for (const { shortfallE8 } of outcome.store.periods.values()) assert.equal(shortfallE8, 0n);
     assert.ok(livedMs(outcome) <= 10 * MINUTE_MS && livedMs(outcome) > 8 * MINUTE_MS);
   });
 
@@ -129,10 +129,10 @@ describe('a simulated sandbox without faults', () => {
     const outcome = await simulate(simulation);
     check(simulation, outcome);
     assert.deepEqual(
-      outcome.books.events.map(({ type }) => type).filter((type) => !type.endsWith('_REQUESTED')),
+      outcome.store.events.map(({ type }) => type).filter((type) => !type.endsWith('_REQUESTED')),
       ['RUNNING', 'SUSPENDED', 'TERMINATED'],
     );
-    for (const { shortfallE8 } of outcome.books.periods.values()) assert.equal(shortfallE8, 0n);
+    for (const { shortfallE8 } of outcome.store.periods.values()) assert.equal(shortfallE8, 0n);
   });
 
   for (const [policy, cause] of [
@@ -145,7 +145,7 @@ describe('a simulated sandbox without faults', () => {
       const outcome = await simulate(simulation);
       check(simulation, outcome);
       assert.ok(
-        outcome.books.events.some(({ message }) => message === cause),
+        outcome.store.events.some(({ message }) => message === cause),
         cause,
       );
       assert.ok(outcome.chargedE8 <= USD * 20n);
@@ -176,7 +176,7 @@ describe('a simulated sandbox without faults', () => {
     const outcome = await simulate(simulation);
     check(simulation, outcome);
     assert.deepEqual(states(outcome), ['RUNNING', 'UNKNOWN', 'FAILED']);
-    assert.equal(outcome.books.aggregate.sandbox.failure?.code, 'SUPPLIER_LOST');
+    assert.equal(outcome.store.aggregate.sandbox.failure?.code, 'SUPPLIER_LOST');
     assert.ok(billedMs(outcome) <= 10 * MINUTE_MS && billedMs(outcome) > 8 * MINUTE_MS);
   });
 
@@ -184,7 +184,7 @@ describe('a simulated sandbox without faults', () => {
     const simulation: Simulation = { ...calm, endAfterMs: 60 * MINUTE_MS, stopsAfterMs: 20 * MINUTE_MS };
     const outcome = await simulate(simulation);
     check(simulation, outcome);
-    assert.equal(outcome.books.aggregate.sandbox.failure?.code, 'SUPPLIER_LOST');
+    assert.equal(outcome.store.aggregate.sandbox.failure?.code, 'SUPPLIER_LOST');
     assert.ok(Math.abs(billedMs(outcome) - livedMs(outcome)) < 1_500);
   });
 
@@ -199,12 +199,12 @@ describe('a simulated sandbox without faults', () => {
     assert.equal(outcome.chargedE8, BigInt(billedMs(outcome)) * perMs);
     assert.equal(watched.chargedE8, BigInt(billedMs(watched)) * perMs);
     assert.ok(Math.abs(billedMs(outcome) - billedMs(watched)) < 1_500);
-    for (const { startedAtMs, endedAtMs } of outcome.books.periods.values()) {
+    for (const { startedAtMs, endedAtMs } of outcome.store.periods.values()) {
       assert.ok((endedAtMs ?? 0) - startedAtMs <= 60 * MINUTE_MS);
     }
   });
 });
 
-function states({ books }: Outcome): readonly string[] {
-  return books.events.map(({ type }) => type).filter((type) => !type.includes('_'));
+function states({ store }: Outcome): readonly string[] {
+  return store.events.map(({ type }) => type).filter((type) => !type.includes('_'));
 }

@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import * as fc from 'fast-check';
-import { type Decision, decide, type Failure, type Situation } from '../../../policies/failover/decide';
+import { decideNext, type JudgedFailure, type RetryDecision, type Situation } from '../../../policies/failover/decide';
 
-const failed = (rest: Partial<Failure> = {}): Failure => ({
+const failed = (rest: Partial<JudgedFailure> = {}): JudgedFailure => ({
   outcome: 'status',
   status: 500,
   verdict: 'next',
@@ -20,17 +20,17 @@ const at = (rest: Partial<Situation> = {}): Situation => ({
 });
 const alone = at({ candidatesLeft: 0 });
 
-const next: Decision = { do: 'next', why: 'another candidate can answer', spends: false };
+const next: RetryDecision = { do: 'next', why: 'another candidate can answer', spends: false };
 const outage = at({ isNextHealthy: false, doesNextMostlyAnswer: false });
-const retry = (afterMs = 100): Decision => ({ do: 'retry', why: 'no other candidate is left', afterMs });
-const giveUp = (why: string): Decision => ({ do: 'give-up', why });
-const relay = (why: string): Decision => ({ do: 'relay', why });
+const retry = (afterMs = 100): RetryDecision => ({ do: 'retry', why: 'no other candidate is left', afterMs });
+const giveUp = (why: string): RetryDecision => ({ do: 'give-up', why });
+const relay = (why: string): RetryDecision => ({ do: 'relay', why });
 
 const requestsFault = relay('the request is invalid: every upstream would reject it');
 const noAttempts = giveUp('no further attempts are allowed');
 const sameAnswer = giveUp('the same upstream would give the same answer');
 
-const TABLE: readonly (readonly [what: string, Failure, Situation, Decision])[] = [
+const TABLE: readonly (readonly [what: string, JudgedFailure, Situation, RetryDecision])[] = [
   [
     'asks nobody else while an upstream still works that cannot be stopped',
     failed({ outcome: 'timeout', status: undefined, stillWorks: true }),
@@ -110,10 +110,10 @@ const TABLE: readonly (readonly [what: string, Failure, Situation, Decision])[] 
 
 describe('the decision after a failed attempt', () => {
   for (const [what, failure, situation, decision] of TABLE)
-    it(what, () => expect(decide(failure, situation)).to.deep.equal(decision));
+    it(what, () => expect(decideNext(failure, situation)).to.deep.equal(decision));
 
   it('never tries again without an attempt left, never waits more than two seconds, and never exceeds the budget', () => {
-    const failure = fc.record<Failure>({
+    const failure = fc.record<JudgedFailure>({
       outcome: fc.constantFrom('connect_failed', 'timeout', 'reset', 'status', 'error_event', 'cancelled'),
       status: fc.option(fc.integer({ min: 200, max: 599 }), { nil: undefined }),
       verdict: fc.constantFrom('next', 'relay', 'larger-context'),
@@ -129,7 +129,7 @@ describe('the decision after a failed attempt', () => {
     });
     void fc.assert(
       fc.property(failure, situation, (one, where) => {
-        const decision = decide(one, where);
+        const decision = decideNext(one, where);
         if (where.attemptsLeft === 0) expect(decision.do).to.be.oneOf(['relay', 'give-up']);
         if (decision.do === 'next') expect(where.candidatesLeft).to.be.greaterThan(0);
         if (decision.do === 'retry') {

@@ -1,8 +1,8 @@
 import { EventEmitter } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { PassThrough } from 'node:stream';
+import { GatewayError } from '../../../core/base/errors';
 import { Call, type ModelRequest } from '../../../core/calls/call';
-import { GatewayError } from '../../../core/errors';
 import type { Gateway } from '../../../core/gateway/gateway';
 import { REQUEST_TABLES } from '../../../core/protocols/request-tables';
 import modelRequest from '../../../policies/model-request';

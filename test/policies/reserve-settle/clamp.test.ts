@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import * as fc from 'fast-check';
 import type { ModelRequest } from '../../../core/calls/call';
-import { clampTo, holdFor, leastHold, withLimit } from '../../../policies/reserve-settle/hold';
+import { clampTo, holdFor, minHold, withLimit } from '../../../policies/reserve-settle/hold';
 import { sampleCandidate, samplePrice } from '../../support/catalog-samples';
 import { sampleModelRequest } from '../../support/request-sample';
 
@@ -53,10 +53,10 @@ describe('a call with too little money', () => {
   });
 
   it('holds at least its input and 1,024 tokens of output, or as many as it allows', () => {
-    expect(leastHold(named({}), [candidate])).to.equal(11_240n);
-    expect(leastHold(named({ max_tokens: 50 }, { maxOutputTokens: 50 }), [candidate])).to.equal(1_500n);
-    expect(leastHold(named({ max_tokens: 0 }, { maxOutputTokens: 0 }), [candidate])).to.equal(1_000n);
-    expect(leastHold(named({}, { operation: 'compact' }), [candidate])).to.equal(undefined);
+    expect(minHold(named({}), [candidate])).to.equal(11_240n);
+    expect(minHold(named({ max_tokens: 50 }, { maxOutputTokens: 50 }), [candidate])).to.equal(1_500n);
+    expect(minHold(named({ max_tokens: 0 }, { maxOutputTokens: 0 }), [candidate])).to.equal(1_000n);
+    expect(minHold(named({}, { operation: 'compact' }), [candidate])).to.equal(undefined);
   });
 
   it('has the held limit written into its body if configured, the lowest that every candidate accepts', () => {
@@ -80,8 +80,8 @@ describe('a call with too little money', () => {
             sampleCandidate(`u${index}`, { model: { ...simple, price: samplePrice(input, output), maxOutput } }),
           );
           const request = named({}, { maxOutputTokens, ...rest });
-          const leastE8 = leastHold(request, candidates) ?? 0n;
-          const heldE8 = leastE8 + ((holdFor(request, candidates) - leastE8) * BigInt(permille)) / 1_000n;
+          const minE8 = minHold(request, candidates) ?? 0n;
+          const heldE8 = minE8 + ((holdFor(request, candidates) - minE8) * BigInt(permille)) / 1_000n;
           const clamped = clampTo(heldE8, request, candidates);
           const hold = (tokens: number) => holdFor({ ...request, maxOutputTokens: tokens }, candidates);
           const tokens = clamped.maxOutputTokens ?? 0;

@@ -1,10 +1,10 @@
 import { expect } from 'chai';
 import * as fc from 'fast-check';
+import { MAX_AMOUNT_E8 } from '../../../core/base/money';
 import type { Candidate, ModelEntry, Upstream } from '../../../core/catalog/catalog';
 import { costOf } from '../../../core/catalog/price';
 import { UNKNOWN_USAGE } from '../../../core/catalog/usage';
-import { MAX_AMOUNT_E8 } from '../../../core/money';
-import { type Reading, textReading } from '../../../core/protocols/reading';
+import { type CostFactors, textReading } from '../../../core/protocols/cost-factors';
 import { holdFor, tokensFor } from '../../../policies/reserve-settle/hold';
 import { imageTokens, sampleCandidate, samplePrice } from '../../support/catalog-samples';
 import { sampleModelRequest } from '../../support/request-sample';
@@ -15,7 +15,7 @@ const candidate = sampleCandidate('a', { model: simple });
 
 interface Held {
   readonly request?: Parameters<typeof sampleModelRequest>[0];
-  readonly reading?: Partial<Reading>;
+  readonly reading?: Partial<CostFactors>;
   readonly model?: Partial<ModelEntry>;
   readonly upstream?: Partial<Upstream>;
   readonly dialect?: Candidate['dialect'];

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { ERRORS, type ErrorCode, fail } from '../../../core/errors';
+import { ERRORS, type ErrorCode, fail } from '../../../core/base/errors';
 import { brokenOff, errorEvent } from '../../../policies/sse-relay/error-event';
 import type { AnsweredCall } from '../../../policies/sse-relay/headers';
 

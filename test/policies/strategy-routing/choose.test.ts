@@ -3,10 +3,10 @@ import type { Candidate } from '../../../core/catalog/catalog';
 import { UpstreamHealth } from '../../../core/health/health';
 import {
   type CandidateSet,
-  type Choice,
   choose,
   openCandidateSet,
   type RankingInput,
+  type RoutingChoice,
   scoreOf,
 } from '../../../policies/strategy-routing/choose';
 import { Exploration } from '../../../policies/strategy-routing/explore';
@@ -44,7 +44,8 @@ describe('the choice of candidates', () => {
     random: () => 0.5,
     ...more,
   });
-  const namesOf = ({ order }: Choice, { candidates: of } = set) => order.map((index) => of[index]?.upstream.name);
+  const namesOf = ({ order }: RoutingChoice, { candidates: of } = set) =>
+    order.map((index) => of[index]?.upstream.name);
   const at = (name: string) => candidates.find(({ upstream }) => upstream.name === name) as Candidate;
   const answer = (name: string, ms: number) => health.answered(at(name), { accountId: 'one', ms, stream: true });
   const eject = (name: string) => {

@@ -2,11 +2,11 @@ import { expect } from 'chai';
 import type { ModelEntry, Tier } from '../../../core/catalog/catalog';
 import type { CandidateFacts } from '../../../core/health/gauge';
 import {
-  type Asked,
   byCost,
   byQuality,
   bySessionCost,
   bySpeed,
+  type RankingQuery,
   type Strategy,
 } from '../../../policies/strategy-routing/strategies';
 import { sampleCandidate, samplePrice } from '../../support/catalog-samples';
@@ -34,7 +34,7 @@ const NOTHING_SEEN = { outputTokens: undefined, inputShare: 1, sessionReadShare:
 function ranked(
   strategy: Strategy,
   samples: Readonly<Record<string, Sample>>,
-  { request = sampleModelRequest(), ...seen }: Partial<Asked> = {},
+  { request = sampleModelRequest(), ...seen }: Partial<RankingQuery> = {},
 ): string[] {
   return Object.entries(samples)
     .map(([name, { tier = 'standard', model = {}, ...known }]) => ({

@@ -2,13 +2,13 @@ import assert from 'node:assert/strict';
 import type { Candidate } from '../../../core/catalog/catalog';
 import { outputTokens, tokensOf, usageOf } from '../../../core/catalog/usage';
 import { NoteReader } from '../../../core/protocols/notes';
-import { TokenMeter } from '../../../policies/token-metering';
+import { TokenUsageCounter } from '../../../policies/token-metering';
 
 const CANDIDATE = { model: { context: 1_000, maxOutput: 100 } } as Candidate;
 const ESTIMATE = 5_000;
 
-function meter(): TokenMeter {
-  const made = new TokenMeter({ inputTokensEstimate: ESTIMATE });
+function meter(): TokenUsageCounter {
+  const made = new TokenUsageCounter({ inputTokensEstimate: ESTIMATE });
   made.begin(CANDIDATE);
   return made;
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { pino } from 'pino';
+import { newId } from '../../../core/base/ids';
 import { startRefusedCalls } from '../../../core/calls/refused-calls';
-import { newId } from '../../../core/ids';
 import { MemoryLedger } from '../../../core/ledger/memory-ledger';
 import { shipShards } from '../../../core/ledger/outbox/ship';
 import { shardOf } from '../../../core/ledger/shard';

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import type { Knex } from 'knex';
+import { newId } from '../../../core/base/ids';
+import type { Loop } from '../../../core/base/loop';
+import { metrics } from '../../../core/base/metrics';
 import { ACCOUNT_SUMS, startTopAccounts } from '../../../core/calls/top-accounts';
 import { usageOf } from '../../../core/catalog/usage';
-import { newId } from '../../../core/ids';
-import type { Loop } from '../../../core/loop';
-import { metrics } from '../../../core/metrics';
 import { DATABASES, quiet, type TestDatabase } from '../../support/databases';
 import { until } from '../../support/until';
 

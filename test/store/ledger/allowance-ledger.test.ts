@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import type { Knex } from 'knex';
-import { newId } from '../../../core/ids';
+import { newId } from '../../../core/base/ids';
 import { AllowanceLedger } from '../../../core/ledger/allowances/allowance-ledger';
 import { LedgerUnavailable, type Payer } from '../../../core/ledger/ledger';
 import { shipShards } from '../../../core/ledger/outbox/ship';
@@ -113,10 +113,10 @@ describe('allowances that nodes hold for accounts', () => {
     const node = await openNode(url);
     const payer = await fundedPayer(store, 1_000_000n);
     await warm(node, payer);
-    const small = reserveRequest(payer, 100n, { leastE8: 10n });
+    const small = reserveRequest(payer, 100n, { minE8: 10n });
     assert.deepEqual(await node.reserve(small), { outcome: 'reserved', heldE8: 100n });
     assert.deepEqual(await node.reserve(small), { outcome: 'reserved', heldE8: 100n });
-    const answer = await node.reserve(reserveRequest(payer, 2_000_000n, { leastE8: 900n }));
+    const answer = await node.reserve(reserveRequest(payer, 2_000_000n, { minE8: 900n }));
     assert.ok(answer.outcome === 'reserved' && answer.heldE8 > 400_000n && answer.heldE8 < 500_000n);
     await intact(payer);
   });
@@ -232,7 +232,7 @@ describe('allowances that nodes hold for accounts', () => {
           keyRev: 0,
           wantE8: 500n,
           besideE8: 0n,
-          leastE8: 1n,
+          minE8: 1n,
           leaseMs: 3_600_000,
         };
         assert.equal((await store.grant({ ...payer, ...wanted })).outcome, 'granted');
@@ -274,7 +274,7 @@ describe('allowances that nodes hold for accounts', () => {
     const redis = new Redis(url);
     closings.push(() => redis.disconnect());
     const name = `${accountPrefix(payer.accountId)}a:${payer.accountId}`;
-    const wanted = { ...payer, generation: newId(), keyRev: 0, wantE8: 100n, besideE8: 0n, leastE8: 1n };
+    const wanted = { ...payer, generation: newId(), keyRev: 0, wantE8: 100n, besideE8: 0n, minE8: 1n };
     assert.equal((await store.grant({ ...wanted, leaseMs: 3_600_000 })).outcome, 'granted');
     await redis.hset(name, 'lost_until', Date.now() + 3_600_000);
     const revoked = keyRequest(payer, { status: 'revoked' });
@@ -288,7 +288,7 @@ describe('allowances that nodes hold for accounts', () => {
     closings.push(() => redis.disconnect());
     const name = `${accountPrefix(payer.accountId)}a:${payer.accountId}`;
     const generation = newId();
-    const wanted = { ...payer, generation, keyRev: 0, wantE8: 100n, besideE8: 0n, leastE8: 1n, leaseMs: 1 };
+    const wanted = { ...payer, generation, keyRev: 0, wantE8: 100n, besideE8: 0n, minE8: 1n, leaseMs: 1 };
     assert.equal((await store.grant(wanted)).outcome, 'granted');
     const ofAllowances = `a ${payer.accountId}`;
     const words = () => redis.hget(name, `al:${generation}`).then((text) => (text ?? '').split(' '));

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
+import { newId } from '../../../core/base/ids';
 import type { UsageRecord } from '../../../core/calls/usage-record';
-import { newId } from '../../../core/ids';
 import type { AllowanceLedger } from '../../../core/ledger/allowances/allowance-ledger';
 import type { KeySettings, Ledger, Payer, ReserveRequest, SetKeyRequest } from '../../../core/ledger/ledger';
 import { RedisLedger } from '../../../core/ledger/redis/redis-ledger';

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { Redis } from 'ioredis';
-import { newId } from '../../../core/ids';
+import { newId } from '../../../core/base/ids';
+import { MAX_AMOUNT_E8 } from '../../../core/base/money';
 import type { AllowanceStore } from '../../../core/ledger/allowances/allowance-store';
 import { writeCalls } from '../../../core/ledger/allowances/reported-calls';
 import { smallest } from '../../../core/ledger/amount';
 import type { Intent, Ledger, Payer } from '../../../core/ledger/ledger';
 import { RedisLedger } from '../../../core/ledger/redis/redis-ledger';
 import { shardOf } from '../../../core/ledger/shard';
-import { MAX_AMOUNT_E8 } from '../../../core/money';
 import { checkRedis, connectRedis } from '../../../core/storage/redis';
 import { quiet } from '../../support/databases';
 import { ModelLedger } from '../../support/model-ledger';
@@ -89,17 +89,17 @@ const reserve = command(
   'reserve',
   held({
     amountE8: amount,
-    leastE8: fc.option(amount, { nil: undefined }),
+    minE8: fc.option(amount, { nil: undefined }),
     keyRev: anyRev,
     lifetimeMs: fc.constantFrom(undefined, 0, 3_600_000),
     tokens: fc.constantFrom(0, 1, 2, 3, 4, 9),
     intent: anyIntent,
   }),
-  (ledger, { payer: who, intent, leastE8, ...request }) =>
+  (ledger, { payer: who, intent, minE8, ...request }) =>
     ledger.reserve({
       ...who,
       ...request,
-      leastE8: leastE8 && smallest(leastE8, request.amountE8),
+      minE8: minE8 && smallest(minE8, request.amountE8),
       facts: `{"of":"${request.rid}"}`,
       ...(intent && { intent: { ...intent, requestId: requestOf(request.rid) } }),
     }),
@@ -238,7 +238,7 @@ const grant = command(
     keyRev: fc.constantFrom(2, 2, 2, 0),
     wantE8: small,
     besideE8: fc.constantFrom(0n, 0n, 300n, FUNDS),
-    leastE8: fc.constantFrom(1n, 1n, 20n),
+    minE8: fc.constantFrom(1n, 1n, 20n),
     leaseMs: anyLease,
   }),
   (ledger, { of: { generation, payer: who }, ...request }) => ledger.grant({ ...who, generation, ...request }),

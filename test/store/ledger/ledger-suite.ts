@@ -1,17 +1,17 @@
 import assert from 'node:assert/strict';
-import { newId } from '../../../core/ids';
-import { dayOf, monthOf } from '../../../core/ledger/key-limits';
+import { newId } from '../../../core/base/ids';
+import { MAX_AMOUNT_E8 } from '../../../core/base/money';
+import { dayNumberOf, monthNumberOf } from '../../../core/ledger/key-limits';
 import {
-  INTENTS_AT_MOST,
   type Ledger,
   LedgerUnavailable,
+  MAX_INTENTS,
   type PaidIntent,
   type Payer,
   type SetKeyRequest,
   WrongPayer,
 } from '../../../core/ledger/ledger';
 import { ALL_SHARDS, shardOf } from '../../../core/ledger/shard';
-import { MAX_AMOUNT_E8 } from '../../../core/money';
 import { rejection } from '../../support/rejection';
 import {
   assertIncludes,
@@ -97,7 +97,7 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         const of = `${funds} and ${limitE8 === undefined ? 'no limit' : `a limit of ${limitE8}`}`;
         it(`of 800, at least 300, holds ${heldE8} of ${of}, and no more if it is repeated`, async () => {
           const payer = await fundedPayer(ledger, funds, limitE8);
-          const request = reserveRequest(payer, 800n, { leastE8: 300n });
+          const request = reserveRequest(payer, 800n, { minE8: 300n });
           assert.deepEqual(await ledger.reserve(request), { outcome: 'reserved', heldE8 });
           assert.deepEqual(await ledger.reserve(request), { outcome: 'reserved', heldE8 });
           assertIncludes(await moneyOf(payer), { available: funds - heldE8, held: heldE8, keyHeld: heldE8 });
@@ -108,15 +108,15 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
 
       it('is refused below its least amount, by the account or by the key', async () => {
         const [poor, limited] = [await fundedPayer(ledger, 299n), await fundedPayer(ledger, 10_000n, 299n)];
-        const ask = (payer: Payer) => ledger.reserve(reserveRequest(payer, 800n, { leastE8: 300n }));
+        const ask = (payer: Payer) => ledger.reserve(reserveRequest(payer, 800n, { minE8: 300n }));
         assert.deepEqual(await ask(poor), { outcome: 'insufficient_balance', availableE8: 299n });
         assert.deepEqual(await ask(limited), { outcome: 'key_limit_exceeded', availableE8: 299n });
         assertIncludes(await moneyOf(poor), { available: 299n, held: 0n });
       });
 
       it('is refused if its id is open with less than its least amount', async () => {
-        const { request } = await holding(ledger, 1_000n, 800n, { leastE8: 300n });
-        const answer = await ledger.reserve({ ...request, leastE8: 501n });
+        const { request } = await holding(ledger, 1_000n, 800n, { minE8: 300n });
+        const answer = await ledger.reserve({ ...request, minE8: 501n });
         assert.deepEqual(answer, { outcome: 'exists_with_different_amount' });
       });
 
@@ -711,7 +711,7 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         const payer = newPayer();
         const limits = { dailyLimitE8: 100n, monthlyLimitE8: 300n };
         const now = Date.now();
-        const windows = { day: dayOf(now), daySpentE8: 40n, month: monthOf(now), monthSpentE8: 250n };
+        const windows = { day: dayNumberOf(now), daySpentE8: 40n, month: monthNumberOf(now), monthSpentE8: 250n };
         await ledger.restore([
           {
             accountId: payer.accountId,
@@ -912,9 +912,9 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
           return request.rid;
         };
         const rids: string[] = [];
-        for (let index = 0; index < INTENTS_AT_MOST; index += 1) rids.push(await take(index));
+        for (let index = 0; index < MAX_INTENTS; index += 1) rids.push(await take(index));
         for (const rid of rids.slice(1, 3)) await ledger.settle({ ...closing(payer, rid), costE8: 1n });
-        await take(INTENTS_AT_MOST);
+        await take(MAX_INTENTS);
         const outcomeOf = async (index: number) =>
           (await ledger.reserve(keyed(payer, { key: `key-${index}` }))).outcome;
         assert.equal(await outcomeOf(0), 'intent_open');
@@ -926,11 +926,11 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
 
       it("above an account's maximum are refused while the oldest are all open, except for a late settle", async () => {
         const payer = await fundedPayer(ledger, 1_000_000n);
-        for (let index = 0; index < INTENTS_AT_MOST; index += 1)
+        for (let index = 0; index < MAX_INTENTS; index += 1)
           await ledger.reserve({ ...keyed(payer, { key: `key-${index}` }), amountE8: 1n });
         const one = keyed(payer, { key: 'one more' });
         assert.deepEqual(await ledger.reserve(one), { outcome: 'too_many_intents' });
-        assert.equal((await moneyOf(payer)).held, BigInt(INTENTS_AT_MOST));
+        assert.equal((await moneyOf(payer)).held, BigInt(MAX_INTENTS));
         const record = recordOf(intentOf({ key: 'late' }));
         await ledger.settle({ ...payer, rid: newId(), costE8: 30n, record, isLate: true });
         assert.equal((await ledger.reserve(keyed(payer, { key: 'late' }))).outcome, 'intent_charged');

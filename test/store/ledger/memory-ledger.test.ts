@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { newId } from '../../../core/ids';
+import { newId } from '../../../core/base/ids';
 import { CLOSED_MS, INTENT_MS } from '../../../core/ledger/ledger';
 import { MemoryLedger } from '../../../core/ledger/memory-ledger';
 import { shardOf } from '../../../core/ledger/shard';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { Redis } from 'ioredis';
-import { newId } from '../../../core/ids';
+import { newId } from '../../../core/base/ids';
 import { startOutboxWatch } from '../../../core/ledger/outbox/outbox-watch';
 import { RedisLedger } from '../../../core/ledger/redis/redis-ledger';
 import { ALL_SHARDS } from '../../../core/ledger/shard';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { Redis } from 'ioredis';
 import knexOf, { type Knex } from 'knex';
-import { newId } from '../../../core/ids';
+import { newId } from '../../../core/base/ids';
 import type { Ledger, Payer } from '../../../core/ledger/ledger';
 import { MemoryLedger } from '../../../core/ledger/memory-ledger';
 import { resendCredits } from '../../../core/ledger/outbox/credits';

@@ -4,7 +4,8 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Knex } from 'knex';
 import { pino } from 'pino';
-import { newId } from '../../../core/ids';
+import { newId } from '../../../core/base/ids';
+import type { Loop } from '../../../core/base/loop';
 import { AllowanceLedger } from '../../../core/ledger/allowances/allowance-ledger';
 import { startGuardian } from '../../../core/ledger/guardian';
 import {
@@ -21,7 +22,6 @@ import { accountPrefix } from '../../../core/ledger/redis/keys';
 import { RedisLedger } from '../../../core/ledger/redis/redis-ledger';
 import { ALL_SHARDS, shardOf } from '../../../core/ledger/shard';
 import { verify } from '../../../core/ledger/verify/verify';
-import type { Loop } from '../../../core/loop';
 import { openPostgres } from '../../../core/storage/database';
 import { checkRedis, connectRedis } from '../../../core/storage/redis';
 import { quiet } from '../../support/databases';

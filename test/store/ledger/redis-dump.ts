@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis';
-import { dayOf, monthOf } from '../../../core/ledger/key-limits';
+import { dayNumberOf, monthNumberOf } from '../../../core/ledger/key-limits';
 import { limitTexts } from '../../../core/ledger/limit-fields';
 import { readEntry, type StreamEntry } from '../../../core/ledger/redis/fields';
 import type { ModelAllowance, ModelLedger } from '../../support/model-ledger';
@@ -119,8 +119,8 @@ function inOrder(keys: readonly unknown[]): Record<string, string> {
 /** Makes clocks comparable: days and months become distances from now, buckets become the number of used units. */
 function relative(hash: Readonly<Record<string, string>>, nowMs: number): Record<string, string> {
   const change: Readonly<Record<string, (value: string) => string>> = {
-    day: (value) => String(Number(value) - dayOf(nowMs)),
-    month: (value) => String(Number(value) - monthOf(nowMs)),
+    day: (value) => String(Number(value) - dayNumberOf(nowMs)),
+    month: (value) => String(Number(value) - monthNumberOf(nowMs)),
     calls_at: (value) => unitsTaken(value, hash['calls'], nowMs),
     tokens_at: (value) => unitsTaken(value, hash['tokens'], nowMs),
     recall_until: (value) => timeSeen(Number(value), nowMs),

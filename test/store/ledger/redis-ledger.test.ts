@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { Redis } from 'ioredis';
-import { newId } from '../../../core/ids';
-import { dayOf } from '../../../core/ledger/key-limits';
-import { CLOSED_MS, INTENT_MS, INTENTS_AT_MOST, LedgerUnavailable } from '../../../core/ledger/ledger';
+import { newId } from '../../../core/base/ids';
+import { dayNumberOf } from '../../../core/ledger/key-limits';
+import { CLOSED_MS, INTENT_MS, LedgerUnavailable, MAX_INTENTS } from '../../../core/ledger/ledger';
 import { accountPrefix } from '../../../core/ledger/redis/keys';
 import { LEDGER_SCRIPTS } from '../../../core/ledger/redis/redis-ledger';
 import { shardOf } from '../../../core/ledger/shard';
@@ -75,7 +75,7 @@ describe('the ledger in Redis', () => {
     assert.equal(await outcomeWith(leftMs), 'reserved');
   });
 
-  it('keeps at most INTENTS_AT_MOST Idempotency-Keys of an account, and an order of these only', async () => {
+  it('keeps at most MAX_INTENTS Idempotency-Keys of an account, and an order of these only', async () => {
     const url = await emptyRedis();
     const ledger = await openLedger(url, 30_000);
     await ledger.open();
@@ -86,15 +86,15 @@ describe('the ledger in Redis', () => {
       assert.equal((await ledger.reserve(request)).outcome, 'reserved');
       return request;
     };
-    for (let index = 0; index < INTENTS_AT_MOST; index += 1) {
+    for (let index = 0; index < MAX_INTENTS; index += 1) {
       const { rid } = await take(index);
       if (index < 50) await ledger.settle({ ...payer, rid, costE8: 1n, record: '' });
     }
-    for (let index = 0; index < 50; index += 1) await take(INTENTS_AT_MOST + index);
+    for (let index = 0; index < 50; index += 1) await take(MAX_INTENTS + index);
     const other = openOther(url);
     const p = accountPrefix(payer.accountId);
     const counts = [await other.hlen(`${p}i:${payer.accountId}`), await other.zcard(`${p}io:${payer.accountId}`)];
-    assert.deepEqual(counts, [INTENTS_AT_MOST, INTENTS_AT_MOST]);
+    assert.deepEqual(counts, [MAX_INTENTS, MAX_INTENTS]);
   }).timeout(60_000);
 
   it('forgets the Idempotency-Keys of an account without new ones for a day', async () => {
@@ -225,7 +225,7 @@ describe('the calendar in the scripts of Redis', () => {
       for day = ARGV[1], ARGV[2] do table.insert(months, month_of(day)) end
       return months`;
     const redis = openOther(await emptyRedis());
-    const lastDay = dayOf(Date.UTC(2400, 2, 1));
+    const lastDay = dayNumberOf(Date.UTC(2400, 2, 1));
     for (let first = 0; first <= lastDay; first += 5_000) {
       const last = Math.min(first + 4_999, lastDay);
       const found = (await redis.eval(months, 0, first, last)) as number[];

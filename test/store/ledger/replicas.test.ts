@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { Redis } from 'ioredis';
+import { metrics } from '../../../core/base/metrics';
 import { type Ledger, LedgerUnavailable, type Payer } from '../../../core/ledger/ledger';
 import { accountPrefix } from '../../../core/ledger/redis/keys';
 import type { ReplicaPolicy } from '../../../core/ledger/redis/replicas';
-import { metrics } from '../../../core/metrics';
 import { checkRedis, connectRedis } from '../../../core/storage/redis';
 import { quiet } from '../../support/databases';
 import { type Link, linkTo } from '../../support/link';

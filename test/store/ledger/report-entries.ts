@@ -1,5 +1,5 @@
+import { newId, timeOfId } from '../../../core/base/ids';
 import type { UsageRecord } from '../../../core/calls/usage-record';
-import { newId, timeOfId } from '../../../core/ids';
 import type { ReportedCall } from '../../../core/ledger/allowances/reported-calls';
 import type { OutboxEntry, Payer } from '../../../core/ledger/ledger';
 import { MemoryLedger } from '../../../core/ledger/memory-ledger';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import type { Knex } from 'knex';
-import { newId, timeOfId } from '../../../core/ids';
+import { newId, timeOfId } from '../../../core/base/ids';
 import type { ReportedCall } from '../../../core/ledger/allowances/reported-calls';
 import type { Payer } from '../../../core/ledger/ledger';
 import { insertUsage, writtenCalls } from '../../../core/ledger/outbox/rows';

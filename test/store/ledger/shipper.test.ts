@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import type { Knex } from 'knex';
-import { timeOfId } from '../../../core/ids';
+import { timeOfId } from '../../../core/base/ids';
 import type { Ledger, Payer } from '../../../core/ledger/ledger';
 import { MemoryLedger } from '../../../core/ledger/memory-ledger';
 import { LOCK_SPACE, shipShards } from '../../../core/ledger/outbox/ship';

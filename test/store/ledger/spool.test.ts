@@ -4,7 +4,7 @@ import { readdir, writeFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import type { Knex } from 'knex';
-import { newId } from '../../../core/ids';
+import { newId } from '../../../core/base/ids';
 import type { Payer } from '../../../core/ledger/ledger';
 import { MemoryLedger } from '../../../core/ledger/memory-ledger';
 import { shipShards } from '../../../core/ledger/outbox/ship';

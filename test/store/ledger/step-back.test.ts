@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import type { Knex } from 'knex';
-import { newId } from '../../../core/ids';
+import { newId } from '../../../core/base/ids';
 import { startGuardian } from '../../../core/ledger/guardian';
 import { type Ledger, LedgerUnavailable, type Payer } from '../../../core/ledger/ledger';
 import { MemoryLedger } from '../../../core/ledger/memory-ledger';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { Redis } from 'ioredis';
 import type { Knex } from 'knex';
 import { repair } from '../../../core/accounts/repair';
-import { newId } from '../../../core/ids';
+import { newId } from '../../../core/base/ids';
 import { type Ledger, LedgerUnavailable, type Payer } from '../../../core/ledger/ledger';
 import { MemoryLedger } from '../../../core/ledger/memory-ledger';
 import { shipShards } from '../../../core/ledger/outbox/ship';

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import type { Knex } from 'knex';
+import { newId } from '../../../core/base/ids';
 import { startRefusedCalls } from '../../../core/calls/refused-calls';
 import type { UsageRecord } from '../../../core/calls/usage-record';
-import { newId } from '../../../core/ids';
 import type { Payer } from '../../../core/ledger/ledger';
 import { MemoryLedger } from '../../../core/ledger/memory-ledger';
 import { keepPartitions } from '../../../core/ledger/outbox/partitions';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
-import { GatewayError } from '../../../core/errors';
-import { beginAttempt } from '../../../core/sign-in/attempts';
+import { GatewayError } from '../../../core/base/errors';
+import { beginSignInAttempt } from '../../../core/sign-in/attempts';
 import { DATABASES, type TestDatabase } from '../../support/databases';
 
 for (const { name, open } of DATABASES) {
@@ -13,7 +13,7 @@ for (const { name, open } of DATABASES) {
     after(() => opened.close());
     beforeEach(() => opened.database('sign_in_attempts').delete());
 
-    const begin = (email: string, place: string) => beginAttempt(opened.database, { email, place });
+    const begin = (email: string, place: string) => beginSignInAttempt(opened.database, { email, place });
     /** Returns the seconds to wait; 0 if the attempt was accepted. */
     const attempt = async (email: string, place: string): Promise<number> => {
       try {

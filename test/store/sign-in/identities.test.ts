@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { newId } from '../../../core/ids';
+import { newId } from '../../../core/base/ids';
 import { recogniseIdentity, unbindIdentity } from '../../../core/sign-in/identities';
 import { DATABASES, type TestDatabase } from '../../support/databases';
 import { rejection } from '../../support/rejection';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import type { Knex } from 'knex';
-import { newId } from '../../../core/ids';
+import { newId } from '../../../core/base/ids';
 import { checkDatabase, migrate, openDatabase } from '../../../core/storage/database';
 import { newDataFolder, newEmbeddedFolder } from '../../support/data-folder';
 import { DATABASES, quiet, type TestDatabase } from '../../support/databases';

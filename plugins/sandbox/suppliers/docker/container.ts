@@ -1,6 +1,6 @@
-import { StartFailure } from '../../../../core/start-failure';
+import { StartFailure } from '../../../../core/base/start-failure';
 import * as supplier from '../supplier';
-import { type Answer, messageOf } from './engine';
+import { type EngineAnswer, messageOf } from './engine';
 import type { OfferingSettings } from './settings';
 
 /** The command that keeps an instance alive until it is terminated. It stops at once on SIGTERM. */
@@ -186,6 +186,6 @@ export function diskProblem({ Driver, DriverStatus }: EngineInfo): string | unde
 }
 
 /** Returns true if the engine rejected a container because of its disk size. Some versions answer 500 for this, although nothing was created. */
-export function isRefusedBound(answer: Answer): boolean {
+export function isRefusedBound(answer: EngineAnswer): boolean {
   return answer.status >= 400 && /storage-opt|quota/i.test(messageOf(answer));
 }

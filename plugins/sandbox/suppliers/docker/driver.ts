@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
-import { parseDuration } from '../../../../core/settings';
+import { parseDuration } from '../../../../core/base/settings';
 import * as supplier from '../supplier';
 import {
   type ContainerDetails,
@@ -16,15 +16,15 @@ import {
   toSummary,
 } from './container';
 import { canJoinNetworks, Dialer, joinedNetwork } from './dialer';
-import { type Answer, Engine, messageOf } from './engine';
+import { DockerEngine, type EngineAnswer, messageOf } from './engine';
 import { folderOf, runExec, SOME_ARE_LEFT, shellCommand, signalCommand, startExec } from './exec';
 import { ContainerFiles, type Owner } from './files';
 import {
+  type DockerSettings,
   OFFERING_SCHEMA,
   type OfferingSettings,
   readOfferingSettings,
   SUPPLIER_SCHEMA,
-  type SupplierSettings,
 } from './settings';
 
 const UNBOUNDED_DISKS =
@@ -41,7 +41,7 @@ export const docker = supplier.defineSupplier({
   schema: SUPPLIER_SCHEMA,
   offeringSchema: OFFERING_SCHEMA,
   open: async (settings, { log }) => {
-    const engine = new Engine(settings.socket, {
+    const engine = new DockerEngine(settings.socket, {
       questions: parseDuration(settings.answersWithin),
       deeds: supplier.CALL_LIMIT_MS,
     });
@@ -54,7 +54,7 @@ export const docker = supplier.defineSupplier({
  * not answer now, a later creation reports the problem.
  * @throws StartFailure
  */
-async function limitsDisks(engine: Engine, { runtime, network }: SupplierSettings, log: Logger): Promise<boolean> {
+async function limitsDisks(engine: DockerEngine, { runtime, network }: DockerSettings, log: Logger): Promise<boolean> {
   const answer = await engine.ask('GET', '/info').catch(() => undefined);
   if (answer?.status !== 200) return true;
   const info = answer.body as EngineInfo;
@@ -68,8 +68,8 @@ async function limitsDisks(engine: Engine, { runtime, network }: SupplierSetting
 
 /** Returns a driver that runs each instance as one container. */
 function dockerDriver(
-  engine: Engine,
-  settings: SupplierSettings,
+  engine: DockerEngine,
+  settings: DockerSettings,
   log: Logger,
   canLimitDisks: boolean,
 ): supplier.SupplierDriver {
@@ -89,7 +89,7 @@ function dockerDriver(
     spec: supplier.InstanceSpec,
     offering: OfferingSettings,
     options: supplier.CreateOptions,
-  ): Promise<Answer> {
+  ): Promise<EngineAnswer> {
     const ask = (limitsDisk: boolean) =>
       engine.ask('POST', `/containers/create?name=${encodeURIComponent(options.name)}`, {
         body: containerOf(spec, offering, options, { ...settings, limitsDisk }),
@@ -230,7 +230,7 @@ function dockerDriver(
   };
 }
 
-async function makeNetwork(engine: Engine, name: string): Promise<void> {
+async function makeNetwork(engine: DockerEngine, name: string): Promise<void> {
   const Options = { 'com.docker.network.bridge.enable_icc': 'false' };
   const body = { Name: name, Driver: 'bridge', CheckDuplicate: true, Internal: true, Options };
   const answer = await engine.ask('POST', '/networks/create', { body });

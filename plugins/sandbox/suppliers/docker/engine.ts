@@ -8,7 +8,7 @@ import { Ambiguous, NotSent, RateLimited, TimedOut } from '../supplier';
  * Docker's Engine API over its local socket, as plain HTTP. The driver needs only a dozen endpoints. It must know whether a
  * failed request was sent, which client libraries do not report.
  */
-export class Engine {
+export class DockerEngine {
   constructor(
     private readonly socketPath: string,
     /** Timeouts. The engine answers questions from memory; changes may take a while. */
@@ -16,7 +16,7 @@ export class Engine {
   ) {}
 
   /** Sends a request and returns every answer except 429. @throws NotSent, Ambiguous, RateLimited */
-  async ask(method: string, path: string, options: AskOptions = {}): Promise<Answer> {
+  async ask(method: string, path: string, options: AskOptions = {}): Promise<EngineAnswer> {
     const response = await this.#send(method, path, options);
     return answerOf(method, path, response);
   }
@@ -37,7 +37,10 @@ export class Engine {
   }
 
   /** Sends a request that turns the connection into a plain stream of bytes in both directions. */
-  async hijack(path: string, body: unknown): Promise<{ status: 101; stream: Duplex } | (Answer & { stream?: never })> {
+  async hijack(
+    path: string,
+    body: unknown,
+  ): Promise<{ status: 101; stream: Duplex } | (EngineAnswer & { stream?: never })> {
     return new Promise((resolve, reject) => {
       const { request, failure } = this.#request('POST', path, {
         'content-type': 'application/json',
@@ -99,13 +102,13 @@ interface AskOptions {
   readonly contentType?: string;
 }
 
-export interface Answer {
+export interface EngineAnswer {
   readonly status: number;
   /** The parsed JSON. An error's text is in `message`. */
   readonly body: unknown;
 }
 
-async function answerOf(method: string, path: string, response: IncomingMessage): Promise<Answer> {
+async function answerOf(method: string, path: string, response: IncomingMessage): Promise<EngineAnswer> {
   try {
     const isJson = response.headers['content-type']?.startsWith('application/json') === true;
     const body: unknown = isJson ? await json(response) : { message: await text(response) };
@@ -116,7 +119,7 @@ async function answerOf(method: string, path: string, response: IncomingMessage)
 }
 
 /** Returns the engine's error message. */
-export function messageOf({ status, body }: Answer): string {
+export function messageOf({ status, body }: EngineAnswer): string {
   const { message } = (body ?? {}) as { message?: unknown };
   return typeof message === 'string' && message !== '' ? message.trim() : `the engine answered ${status}`;
 }

@@ -1,7 +1,7 @@
 import type { Duplex, Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import * as supplier from '../supplier';
-import { type Answer, type Engine, messageOf } from './engine';
+import { type DockerEngine, type EngineAnswer, messageOf } from './engine';
 
 /** How long output is still read after the command's end, because a process that it left behind may hold the stream open. */
 const LINGER_MS = 200;
@@ -16,11 +16,11 @@ interface ExecOptions {
 }
 
 export function shellCommand({ id, command, cwd, env, stdin }: supplier.CommandSpec): ExecOptions {
-  const { [COMMAND_MARK]: _, ...variables } = env;
+  const { [DOCKER_COMMAND_MARK]: _, ...variables } = env;
   return {
     argv: ['/bin/sh', '-c', command],
     // The mark comes first, so that the search for a command's processes finds it soon.
-    env: { [COMMAND_MARK]: id, ...variables },
+    env: { [DOCKER_COMMAND_MARK]: id, ...variables },
     cwd: folderOf(cwd),
     stdin,
   };
@@ -33,7 +33,7 @@ export function folderOf(cwd = ''): string {
 
 /** Starts a program in an instance. @throws InstanceGone, NotRunning, NotSupported, NotSent, Ambiguous */
 export async function startExec(
-  engine: Engine,
+  engine: DockerEngine,
   { id }: supplier.InstanceReference,
   options: ExecOptions,
 ): Promise<supplier.RunningCommand> {
@@ -66,7 +66,7 @@ export async function startExec(
 }
 
 /** Waits until the program runs. The engine opens the stream before it starts the program, and writes a failed start into the stream. */
-async function mustHaveStarted(engine: Engine, execId: string, stream: Duplex): Promise<void> {
+async function mustHaveStarted(engine: DockerEngine, execId: string, stream: Duplex): Promise<void> {
   for (;;) {
     const { pid, exitCode } = await look(engine, execId);
     if (pid > 0) return;
@@ -91,7 +91,7 @@ const LACKING = /not found|no such file or directory|not a directory|permission 
 class NotStarted extends supplier.Ambiguous {}
 
 /** Polls for the command's end, because the engine keeps the stream open as long as any process holds it. */
-function watchEnd(engine: Engine, execId: string): { exit: Promise<supplier.CommandExit>; lookNow: () => void } {
+function watchEnd(engine: DockerEngine, execId: string): { exit: Promise<supplier.CommandExit>; lookNow: () => void } {
   let wake = new AbortController();
   const ended = async (): Promise<supplier.CommandExit> => {
     for (;;) {
@@ -109,7 +109,7 @@ function watchEnd(engine: Engine, execId: string): { exit: Promise<supplier.Comm
   return { exit, lookNow: () => wake.abort() };
 }
 
-async function look(engine: Engine, execId: string): Promise<{ pid: number; exitCode: number | undefined }> {
+async function look(engine: DockerEngine, execId: string): Promise<{ pid: number; exitCode: number | undefined }> {
   const answer = await engine.ask('GET', `/exec/${execId}/json`);
   if (answer.status === 404) throw new supplier.InstanceGone(messageOf(answer));
   if (answer.status !== 200) throw new supplier.Ambiguous(messageOf(answer));
@@ -136,7 +136,7 @@ async function* framesOf(stream: Duplex, lookNow: () => void): AsyncGenerator<su
   }
 }
 
-function refusalOf(answer: Answer): supplier.SupplierError {
+function refusalOf(answer: EngineAnswer): supplier.SupplierError {
   const message = messageOf(answer);
   if (answer.status === 404) return new supplier.InstanceGone(message);
   if (answer.status === 409) return new supplier.NotRunning(message);
@@ -144,7 +144,7 @@ function refusalOf(answer: Answer): supplier.SupplierError {
 }
 
 /** Runs a short command of the driver and waits for its end. */
-export async function runExec(engine: Engine, reference: supplier.InstanceReference, options: ExecOptions) {
+export async function runExec(engine: DockerEngine, reference: supplier.InstanceReference, options: ExecOptions) {
   const command = await startOwn(engine, reference, options);
   const kept = { stdout: [] as Buffer[], stderr: [] as Buffer[] };
   for await (const { stream, bytes } of command.output) kept[stream].push(bytes);
@@ -157,7 +157,7 @@ export async function runExec(engine: Engine, reference: supplier.InstanceRefere
  * the instance, so a start may fail in a full instance. Running these commands twice does no harm.
  */
 async function startOwn(
-  engine: Engine,
+  engine: DockerEngine,
   reference: supplier.InstanceReference,
   options: ExecOptions,
 ): Promise<supplier.RunningCommand> {
@@ -204,7 +204,7 @@ async function* readFrames(stream: Readable): AsyncGenerator<supplier.OutputFram
 }
 
 /** The variable that marks every command. All processes that the command starts inherit it. */
-export const COMMAND_MARK = 'TOLLGATE_COMMAND';
+export const DOCKER_COMMAND_MARK = 'TOLLGATE_COMMAND';
 
 /**
  * Signals the processes of a command from inside the instance. These are the processes with its mark in their environment, and
@@ -264,7 +264,7 @@ export function signalCommand(commandId: string, signal: supplier.CommandSignal 
     '-c',
     SCRIPT,
     'signal',
-    `${COMMAND_MARK}=${commandId}`,
+    `${DOCKER_COMMAND_MARK}=${commandId}`,
     signal === 0 ? '0' : signal.slice('SIG'.length),
   ];
 }

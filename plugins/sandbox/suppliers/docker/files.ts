@@ -4,8 +4,8 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import * as paths from '../confined-path';
 import * as supplier from '../supplier';
-import { type Answer, type Engine, messageOf } from './engine';
-import { COMMAND_MARK, runExec, signalCommand, startExec } from './exec';
+import { type DockerEngine, type EngineAnswer, messageOf } from './engine';
+import { DOCKER_COMMAND_MARK, runExec, signalCommand, startExec } from './exec';
 
 /** Loads tar-stream, which only the files of containers need. */
 const tarStream = () => require('tar-stream') as typeof import('tar-stream');
@@ -19,7 +19,7 @@ export interface Owner {
 /** Accesses files through the engine's archive (tar) endpoints. Lists and removals run a command inside the instance. */
 export class ContainerFiles implements supplier.SupplierFiles {
   constructor(
-    private readonly engine: Engine,
+    private readonly engine: DockerEngine,
     private readonly ownerOf: (reference: supplier.InstanceReference) => Promise<Owner>,
   ) {}
 
@@ -66,7 +66,7 @@ export class ContainerFiles implements supplier.SupplierFiles {
     const id = randomUUID();
     const { output, exit } = await startExec(this.engine, reference, {
       argv: ['find', absolute(place.names), '-mindepth', '1', '-maxdepth', String(depth), ...PRINT_PATHS],
-      env: { [COMMAND_MARK]: id },
+      env: { [DOCKER_COMMAND_MARK]: id },
     });
     const entries: supplier.FileEntry[] = [];
     for await (const entry of readEntries(output)) {
@@ -110,7 +110,7 @@ export class ContainerFiles implements supplier.SupplierFiles {
   }
 
   /** Resolves a path one name at a time, so that no link leads out of the root. Returns no `stat` if the path does not exist. */
-  async #find(reference: supplier.InstanceReference, names: readonly string[]): Promise<Place> {
+  async #find(reference: supplier.InstanceReference, names: readonly string[]): Promise<ResolvedPath> {
     let known: readonly string[] = [];
     let stat: PathStat | undefined = { type: 'folder', size: 0, mode: 0o755, linkTarget: '' };
     for (const [index, name] of names.entries()) {
@@ -149,7 +149,7 @@ export class ContainerFiles implements supplier.SupplierFiles {
   }
 }
 
-interface Place {
+interface ResolvedPath {
   /** The path from the instance's root, with every link replaced by its target. */
   readonly names: readonly string[];
   /** The part of the path that exists. */
@@ -214,7 +214,7 @@ async function* firstEntry(archive: Readable): AsyncGenerator<Buffer> {
   }
 }
 
-function unpackFailure(answer: Answer): Error {
+function unpackFailure(answer: EngineAnswer): Error {
   const message = messageOf(answer);
   if (/no space left|quota exceeded/i.test(message))
     return new supplier.FileFailure('no-space', 'no space is left on the disk');

@@ -1,4 +1,4 @@
-import { compileCheck, DURATION, type Settings } from '../../../../core/settings';
+import { compileCheck, DURATION, type Settings } from '../../../../core/base/settings';
 import { Rejected } from '../supplier';
 
 export const SUPPLIER_SCHEMA = {
@@ -68,7 +68,7 @@ export const OFFERING_SCHEMA = {
   },
 } as const;
 
-export type SupplierSettings = Settings<typeof SUPPLIER_SCHEMA>;
+export type DockerSettings = Settings<typeof SUPPLIER_SCHEMA>;
 export type OfferingSettings = Settings<typeof OFFERING_SCHEMA>;
 
 const checkOffering = compileCheck<OfferingSettings>(OFFERING_SCHEMA);

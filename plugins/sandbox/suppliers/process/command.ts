@@ -90,7 +90,7 @@ function endWhenIdle(source: Socket): void {
 
 /** The variables that mark the commands of an instance. The processes that they start inherit them. */
 export const INSTANCE_MARK = 'TOLLGATE_INSTANCE';
-export const COMMAND_MARK = 'TOLLGATE_COMMAND';
+export const PROCESS_COMMAND_MARK = 'TOLLGATE_COMMAND';
 
 interface Process {
   readonly pid: number;

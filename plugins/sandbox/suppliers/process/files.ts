@@ -5,7 +5,7 @@ import * as paths from '../confined-path';
 import { type FileEntry, FileFailure, type InstanceReference, LIST_LIMIT, type SupplierFiles } from '../supplier';
 
 const { O_RDONLY, O_WRONLY, O_CREAT, O_DIRECTORY, O_NOFOLLOW, O_NONBLOCK } = constants;
-const MOST_LINKS = 40;
+const MAX_LINKS = 40;
 
 /** Returns the files API of instances whose root is a folder, while commands rename folders and create links there. */
 export function folderFiles(rootOf: (reference: InstanceReference) => Promise<string>): SupplierFiles {
@@ -75,7 +75,7 @@ async function follow(root: string, names: readonly string[], links = 0): Promis
   for (let index = 0; index < names.length; index += 1) {
     const target = await readlink(join(root, ...names.slice(0, index + 1))).catch(() => undefined);
     if (target === undefined) continue;
-    if (links === MOST_LINKS) throw paths.tooManyLinks();
+    if (links === MAX_LINKS) throw paths.tooManyLinks();
     const led = posix.resolve('/', ...names.slice(0, index), target);
     // A command without isolation writes links with the root's own path.
     const inside = led.startsWith(`${root}/`) ? led.slice(root.length) : led;
@@ -130,9 +130,9 @@ async function collect(folder: string, names: readonly string[], depth: number, 
     const path = paths.shownPath(['', ...names, name].join('/'));
     into.push({ path, type: typeOf(stat), byteLength: stat.size, modifiedAt: stat.mtime });
     if (!stat.isDirectory() || depth === 1) continue;
-    const goOn = (inner: string) => collect(inner, [...names, name], depth - 1, into);
+    const descend = (inner: string) => collect(inner, [...names, name], depth - 1, into);
     // A folder that is removed meanwhile, or may not be entered, is not listed further.
-    await inFolder(join(folder, name), [], goOn).catch(() => undefined);
+    await inFolder(join(folder, name), [], descend).catch(() => undefined);
   }
 }
 

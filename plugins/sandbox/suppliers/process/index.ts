@@ -6,10 +6,10 @@ import { promisify } from 'node:util';
 import { absolutePath } from '../confined-path';
 import * as supplier from '../supplier';
 import {
-  COMMAND_MARK,
   INSTANCE_MARK,
   listen,
   markedProcesses,
+  PROCESS_COMMAND_MARK,
   signalAll,
   startCommand,
   startOfMachine,
@@ -76,7 +76,7 @@ function processDriver(instances: string, place: string, isIsolated: boolean): s
   const carries = ({ tags }: Instance, wanted: supplier.Tags) =>
     Object.entries(wanted).every(([tag, value]) => tags[tag] === value);
   const ofInstance = (name: string) => markedProcesses(INSTANCE_MARK, name);
-  const ofCommand = (id: string) => markedProcesses(COMMAND_MARK, id);
+  const ofCommand = (id: string) => markedProcesses(PROCESS_COMMAND_MARK, id);
 
   /** Changes an instance's state, so that nothing new starts, and signals its processes. */
   async function change(reference: supplier.InstanceReference, state: Instance['state'], signal: NodeJS.Signals) {
@@ -143,7 +143,7 @@ function processDriver(instances: string, place: string, isIsolated: boolean): s
       const folder = await folderIn(rootOf(name), names).catch(() => {
         throw new supplier.FileFailure('not-folder', 'cwd: the folder does not exist');
       });
-      const marks = { [INSTANCE_MARK]: name, [COMMAND_MARK]: id };
+      const marks = { [INSTANCE_MARK]: name, [PROCESS_COMMAND_MARK]: id };
       const running = await startCommand(isIsolated, { ...spec, root: rootOf(name), cwd: folder, marks });
       // The instance may have been suspended or terminated meanwhile, which found no process yet.
       await mustExist(reference, true).catch(async (error) => {

@@ -1,10 +1,10 @@
 import { strict as assert } from 'node:assert';
 import type { Knex } from 'knex';
 import { pino } from 'pino';
-import { newId } from '../../../../core/ids';
-import type { RunningSandbox } from '../../../../plugins/sandbox/asking/access';
-import { toRow } from '../../../../plugins/sandbox/books/rows';
+import { newId } from '../../../../core/base/ids';
+import type { RunningSandbox } from '../../../../plugins/sandbox/admission/access';
 import { Commands } from '../../../../plugins/sandbox/commands/commands';
+import { toRow } from '../../../../plugins/sandbox/store/rows';
 import { Ambiguous, type SupplierDriver, TimedOut } from '../../../../plugins/sandbox/suppliers/supplier';
 import { DATABASES } from '../../../support/databases';
 import { rejection } from '../../../support/rejection';

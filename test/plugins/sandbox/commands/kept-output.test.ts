@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { KeptOutput, MOST_KEPT, textOf } from '../../../../plugins/sandbox/commands/kept-output';
+import { KeptOutput, MAX_KEPT_BYTES, textOf } from '../../../../plugins/sandbox/commands/kept-output';
 
 const out = (text: string | Buffer) => ({ stream: 'stdout' as const, bytes: Buffer.from(text) });
 const err = (text: string) => ({ stream: 'stderr' as const, bytes: Buffer.from(text) });
@@ -32,7 +32,7 @@ describe('the stored output of a sandbox command', () => {
     kept.add(err('kept'));
     for (let index = 0; index < 200; index += 1) kept.add(out(String(index % 10).repeat(10_000)));
     const text = kept.text('stdout');
-    expect(text.length).to.equal(MOST_KEPT);
+    expect(text.length).to.equal(MAX_KEPT_BYTES);
     expect(text.endsWith('9'.repeat(10_000))).to.equal(true);
     expect(kept.truncated).to.deep.equal({ stdout: true, stderr: false });
     const { added, oldest } = kept.take();
@@ -42,15 +42,15 @@ describe('the stored output of a sandbox command', () => {
 
   it('drops nothing at exactly a mebibyte', () => {
     const kept = new KeptOutput();
-    kept.add(out('x'.repeat(MOST_KEPT)));
-    expect([kept.text('stdout').length, kept.truncated.stdout]).to.deep.equal([MOST_KEPT, false]);
+    kept.add(out('x'.repeat(MAX_KEPT_BYTES)));
+    expect([kept.text('stdout').length, kept.truncated.stdout]).to.deep.equal([MAX_KEPT_BYTES, false]);
   });
 
   it('is bounded for endless output', () => {
     const kept = new KeptOutput();
     for (let index = 0; index < 2_000; index += 1) kept.add(out(Buffer.alloc(65_536, 'y')));
     const bytes = kept.take().added.reduce((sum, piece) => sum + piece.bytes.length, 0);
-    expect(bytes).to.be.lessThan(MOST_KEPT + 70_000);
+    expect(bytes).to.be.lessThan(MAX_KEPT_BYTES + 70_000);
   });
 
   it('is bounded if output arrives slowly for ever', () => {

@@ -1,19 +1,19 @@
 import { strict as assert } from 'node:assert';
-import { newId } from '../../../../core/ids';
+import { mapValues } from '../../../../core/base/collections';
+import { newId } from '../../../../core/base/ids';
 import { CLOSED_MS } from '../../../../core/ledger/ledger';
 import { MemoryLedger } from '../../../../core/ledger/memory-ledger';
 import { shardOf } from '../../../../core/ledger/shard';
-import { mapValues } from '../../../../core/map-values';
-import { firstPeriod, newSandbox } from '../../../../plugins/sandbox/asking/admission';
-import type { Aggregate } from '../../../../plugins/sandbox/life/aggregate';
-import { newOperation, request } from '../../../../plugins/sandbox/life/lifecycle';
-import type { Sandbox, SandboxPolicy } from '../../../../plugins/sandbox/life/sandbox';
-import { readTimings, TIMINGS } from '../../../../plugins/sandbox/life/settings';
-import { isFinal } from '../../../../plugins/sandbox/life/states';
-import { type OfferedInstance, readOffering } from '../../../../plugins/sandbox/offers/offering';
+import { firstPeriod, newSandbox } from '../../../../plugins/sandbox/admission/admission';
+import type { Aggregate } from '../../../../plugins/sandbox/lifecycle/aggregate';
+import { newOperation, request } from '../../../../plugins/sandbox/lifecycle/lifecycle';
+import type { Sandbox, SandboxPolicy } from '../../../../plugins/sandbox/lifecycle/sandbox';
+import { readTimings, TIMINGS } from '../../../../plugins/sandbox/lifecycle/settings';
+import { isFinal } from '../../../../plugins/sandbox/lifecycle/states';
+import { type OfferedInstance, readOffering } from '../../../../plugins/sandbox/offerings/offering';
 import { visit } from '../../../../plugins/sandbox/worker/reconciler';
-import type { World } from '../../../../plugins/sandbox/worker/world';
-import { MemoryBooks } from './memory-books';
+import type { StepContext } from '../../../../plugins/sandbox/worker/step-context';
+import { MemoryStore } from './memory-store';
 import { type Fate, ScriptedSupplier } from './scripted-supplier';
 
 /** The timings of a gateway without settings for them. */
@@ -43,7 +43,7 @@ export interface Simulation {
 }
 
 export interface Outcome {
-  readonly books: MemoryBooks;
+  readonly store: MemoryStore;
   readonly supplier: ScriptedSupplier;
   readonly orphans: number;
   readonly chargedE8: bigint;
@@ -69,7 +69,7 @@ export function randomOf(seed: number): () => number {
 }
 
 /** Places in which every node reaches every instance. */
-export const EVERYWHERE: World['places'] = { homeOf: () => null, reachOf: async () => 'here' };
+export const EVERYWHERE: StepContext['places'] = { homeOf: () => null, reachOf: async () => 'here' };
 
 /** Simulates one sandbox from its acceptance to its end, in virtual time. */
 export async function simulate(simulation: Simulation): Promise<Outcome> {
@@ -108,7 +108,7 @@ export async function simulate(simulation: Simulation): Promise<Outcome> {
   };
   const reserved = await ledger.reserve(hold);
   assert.equal(reserved.outcome, 'reserved');
-  const books = new MemoryBooks(aggregate);
+  const store = new MemoryStore(aggregate);
 
   const supplier = new ScriptedSupplier({
     now: () => nowMs,
@@ -155,7 +155,7 @@ export async function simulate(simulation: Simulation): Promise<Outcome> {
       },
     });
 
-  const world = {
+  const context = {
     ledger: fragile(ledger),
     timings: DEFAULT_TIMINGS,
     now: () => nowMs,
@@ -170,7 +170,7 @@ export async function simulate(simulation: Simulation): Promise<Outcome> {
   async function allAreDown(): Promise<void> {
     const shard = shardOf(payer.accountId);
     for (const [, entries] of await ledger.readOutbox([shard], 1_000)) {
-      books.shipped.push(...entries);
+      store.shipped.push(...entries);
       await ledger.trimOutbox(shard, entries);
     }
     nowMs += CLOSED_MS + 1;
@@ -178,36 +178,36 @@ export async function simulate(simulation: Simulation): Promise<Outcome> {
   }
 
   async function callerAsks(): Promise<void> {
-    const { sandbox } = books.aggregate;
+    const { sandbox } = store.aggregate;
     if (isFinal(sandbox.observedState) || sandbox.desiredState !== null || sandbox.finalState !== null) return;
     const verb =
       sandbox.observedState === 'RUNNING' ? 'SUSPEND' : sandbox.observedState === 'SUSPENDED' ? 'RESUME' : undefined;
     if (verb === undefined) return;
-    await books.commit(
-      books.aggregate,
-      request(books.aggregate, verb, { cause: 'caller', source: 'caller', nowMs }),
+    await store.commit(
+      store.aggregate,
+      request(store.aggregate, verb, { cause: 'caller', source: 'caller', nowMs }),
       nowMs,
     );
   }
 
   async function callerEnds(): Promise<void> {
-    const { sandbox } = books.aggregate;
+    const { sandbox } = store.aggregate;
     if (isFinal(sandbox.observedState) || sandbox.desiredState === 'TERMINATED') return;
-    await books.commit(
-      books.aggregate,
-      request(books.aggregate, 'TERMINATE', { cause: 'caller', source: 'caller', nowMs }),
+    await store.commit(
+      store.aggregate,
+      request(store.aggregate, 'TERMINATE', { cause: 'caller', source: 'caller', nowMs }),
       nowMs,
     );
   }
 
   async function step(): Promise<boolean> {
     supplier.settle();
-    const [lease] = await books.claim(nowMs, DEFAULT_TIMINGS.leaseMs);
+    const [lease] = await store.claim(nowMs, DEFAULT_TIMINGS.leaseMs);
     if (lease === undefined) return false;
     visits += 1;
     depth += 1;
     try {
-      await visit({ books: fragile(books), world }, lease);
+      await visit({ store: fragile(store), context }, lease);
     } catch (error) {
       if (!(error instanceof Crash)) throw error;
       crashes += 1;
@@ -218,7 +218,7 @@ export async function simulate(simulation: Simulation): Promise<Outcome> {
     return true;
   }
 
-  while (!isFinal(books.aggregate.sandbox.observedState)) {
+  while (!isFinal(store.aggregate.sandbox.observedState)) {
     assert.ok(visits < 5_000, `no end after ${visits} visits`);
     assert.ok(nowMs < LAST_MS, 'no end after twelve hours');
     if (nowMs - START_MS >= simulation.endAfterMs) await callerEnds();
@@ -232,8 +232,8 @@ export async function simulate(simulation: Simulation): Promise<Outcome> {
       continue;
     }
     if (await step()) continue;
-    const { sandbox } = books.aggregate;
-    const dueMs = Math.max(sandbox.nextAtMs, books.leaseUntilMs);
+    const { sandbox } = store.aggregate;
+    const dueMs = Math.max(sandbox.nextAtMs, store.leaseUntilMs);
     const endMs = START_MS + simulation.endAfterMs;
     nowMs = nowMs < endMs && endMs < dueMs ? endMs : Math.max(nowMs + 1, dueMs);
     supplier.settle();
@@ -246,7 +246,7 @@ export async function simulate(simulation: Simulation): Promise<Outcome> {
   const account = await ledger.readAccount(payer.accountId);
   assert.ok(account !== undefined);
   return {
-    books,
+    store,
     supplier,
     orphans,
     chargedE8: simulation.usd - account.postedE8,

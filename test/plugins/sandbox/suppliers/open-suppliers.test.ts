@@ -1,6 +1,6 @@
 import { strict as assert } from 'node:assert';
 import { pino } from 'pino';
-import { StartFailure } from '../../../../core/start-failure';
+import { StartFailure } from '../../../../core/base/start-failure';
 import { openSuppliers } from '../../../../plugins/sandbox/service';
 import { defineSupplier, registerSupplier, type SupplierDriver } from '../../../../plugins/sandbox/suppliers/supplier';
 

@@ -1,9 +1,9 @@
 import { strict as assert } from 'node:assert';
-import { newId } from '../../../../core/ids';
-import type { Sandbox } from '../../../../plugins/sandbox/life/sandbox';
+import { newId } from '../../../../core/base/ids';
+import type { Sandbox } from '../../../../plugins/sandbox/lifecycle/sandbox';
 import type { SupplierDriver } from '../../../../plugins/sandbox/suppliers/supplier';
 import { askSupplier } from '../../../../plugins/sandbox/worker/ask-supplier';
-import type { World } from '../../../../plugins/sandbox/worker/world';
+import type { StepContext } from '../../../../plugins/sandbox/worker/step-context';
 import { accepted, EVERYWHERE } from '../simulation/simulate';
 
 const NOW_MS = Date.UTC(2026, 10, 21);
@@ -13,14 +13,14 @@ describe('an instance that its supplier does not list', () => {
   const { sandbox } = accepted({ seed: 1, trouble: 0, usd: 0n, endAfterMs: 0 }, payer, NOW_MS);
   const look = (set: Partial<Sandbox>, tooMany: boolean) => {
     const driver = { inspect: async () => ({ kind: 'gone' }) } as unknown as SupplierDriver;
-    const world = {
+    const context = {
       now: () => NOW_MS,
       driverOf: () => driver,
       places: EVERYWHERE,
       noteCall: () => {},
       areTooManyGone: async () => tooMany,
-    } as unknown as World;
-    return askSupplier(world, { ...sandbox, supplierRef: { id: 'i1', name: 'tg-1' }, ...set }, 'inspect');
+    } as unknown as StepContext;
+    return askSupplier(context, { ...sandbox, supplierRef: { id: 'i1', name: 'tg-1' }, ...set }, 'inspect');
   };
 
   it('is gone, unless too many are missing at once: then the answer is ignored', async () => {

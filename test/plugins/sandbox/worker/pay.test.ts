@@ -1,16 +1,16 @@
 import { strict as assert } from 'node:assert';
-import { newId } from '../../../../core/ids';
+import { newId } from '../../../../core/base/ids';
 import { CLOSED_MS } from '../../../../core/ledger/ledger';
 import { MemoryLedger } from '../../../../core/ledger/memory-ledger';
 import { shardOf } from '../../../../core/ledger/shard';
-import type { Charge } from '../../../../plugins/sandbox/books/books';
-import { type Aggregate, applyChange } from '../../../../plugins/sandbox/life/aggregate';
-import { rollPeriod } from '../../../../plugins/sandbox/life/billing';
-import { endInstance } from '../../../../plugins/sandbox/life/lifecycle';
-import type { Period } from '../../../../plugins/sandbox/life/sandbox';
+import { type Aggregate, applyChange } from '../../../../plugins/sandbox/lifecycle/aggregate';
+import { rollPeriod } from '../../../../plugins/sandbox/lifecycle/billing';
+import { endInstance } from '../../../../plugins/sandbox/lifecycle/lifecycle';
+import type { Period } from '../../../../plugins/sandbox/lifecycle/sandbox';
+import type { PeriodCharge } from '../../../../plugins/sandbox/store/sandbox-store';
 import type { SupplierDriver } from '../../../../plugins/sandbox/suppliers/supplier';
 import { renew, settle } from '../../../../plugins/sandbox/worker/pay';
-import type { World } from '../../../../plugins/sandbox/worker/world';
+import type { StepContext } from '../../../../plugins/sandbox/worker/step-context';
 import { accepted, DEFAULT_TIMINGS, EVERYWHERE } from '../simulation/simulate';
 
 const START_MS = Date.UTC(2026, 10, 21);
@@ -20,14 +20,14 @@ const USD = 100_000_000n;
 describe('paying for a sandbox', () => {
   let nowMs: number;
   let ledger: MemoryLedger;
-  let written: Map<string, Charge>;
-  let world: World;
+  let written: Map<string, PeriodCharge>;
+  let context: StepContext;
   let aggregate: Aggregate;
   let period: Period;
   let deadlines: Date[];
   let prolongs: boolean;
 
-  const commit: World['commit'] = async (before, change) => applyChange(before, change, nowMs).after;
+  const commit: StepContext['commit'] = async (before, change) => applyChange(before, change, nowMs).after;
   const balance = async () => (await ledger.readAccount(period.accountId))?.postedE8;
 
   /** Writes the ledger's entries to the database and lets the ledger forget the reservations. */
@@ -78,7 +78,7 @@ describe('paying for a sandbox', () => {
         deadlines.push(at);
       },
     } as unknown as SupplierDriver;
-    world = {
+    context = {
       ledger,
       timings: DEFAULT_TIMINGS,
       now: () => nowMs,
@@ -97,7 +97,7 @@ describe('paying for a sandbox', () => {
   const settleFirst = async (of: Aggregate) => {
     const [first] = of.settling;
     assert.ok(first !== undefined);
-    return (await settle(world, of, first, {}))?.aggregate;
+    return (await settle(context, of, first, {}))?.aggregate;
   };
 
   it('does not repeat a charge whose answer was lost, even if the ledger has forgotten it', async () => {
@@ -132,7 +132,7 @@ describe('paying for a sandbox', () => {
   });
 
   const renewed = (coversUntilMs: number) =>
-    renew(world, aggregate, { kind: 'renew', period, reservedE8: period.reservedE8 + 1n, coversUntilMs }, {});
+    renew(context, aggregate, { kind: 'renew', period, reservedE8: period.reservedE8 + 1n, coversUntilMs }, {});
 
   it('counts time ahead as paid only if the supplier has extended the instance too', async () => {
     const untilMs = START_MS + HOUR_MS;

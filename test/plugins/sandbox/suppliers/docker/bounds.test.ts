@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { tmpdir } from 'node:os';
 import { buffer } from 'node:stream/consumers';
 import { type Logger, pino } from 'pino';
-import { compileCheck } from '../../../../../core/settings';
+import { compileCheck } from '../../../../../core/base/settings';
 import { docker } from '../../../../../plugins/sandbox/suppliers/docker/driver';
 import {
   FileFailure,

@@ -5,7 +5,7 @@ import { type AddressInfo, createServer, type Server } from 'node:net';
 import { networkInterfaces, tmpdir } from 'node:os';
 import { text } from 'node:stream/consumers';
 import { pino } from 'pino';
-import { compileCheck } from '../../../../../core/settings';
+import { compileCheck } from '../../../../../core/base/settings';
 import { docker } from '../../../../../plugins/sandbox/suppliers/docker/driver';
 import {
   type InstanceReference,

@@ -1,0 +1,12 @@
+/** Does work for each item, a few at a time, so that a thousand items do not become a thousand commands at once. */
+export async function forEachConcurrent<T>(
+  items: readonly T[],
+  atOnce: number,
+  work: (item: T) => Promise<unknown>,
+): Promise<void> {
+  const rest = items.values();
+  const worker = async () => {
+    for (const item of rest) await work(item);
+  };
+  await Promise.all(Array.from({ length: Math.min(atOnce, items.length) }, worker));
+}

@@ -1,0 +1,8 @@
+/** Returns what the log may have of an unknown error, because the text of a database's error can quote the values of the query. */
+export function safeErrorFields(error: unknown): object {
+  if (!(error instanceof Error)) return { name: typeof error };
+  const { severity, code, table, constraint } = error as Error & Partial<Record<string, string>>;
+  const where = error.stack?.split('\n').filter((line) => /^ +at /.test(line));
+  if (severity !== undefined) return { name: 'DatabaseError', code, table, constraint, where };
+  return { name: error.name, message: error.message, code, where };
+}

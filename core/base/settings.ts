@@ -1,0 +1,165 @@
+import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv';
+import type { FromSchema, JSONSchema } from 'json-schema-to-ts';
+
+/** The TypeScript type of the values that a JSON Schema accepts. Properties with a default are always present. */
+export type Settings<S extends object> = S extends { readonly type: 'object' } & JSONSchema
+  ? FromSchema<S, { keepDefaultedPropertiesOptional: false }>
+  : unknown;
+
+/** A JSON Schema (draft 7) of an object, written as a literal so that its type is known. */
+export type Schema = object;
+
+/** One problem of a value: where (a path such as `timeouts.connect`) and what was expected. */
+export interface Problem {
+  readonly path: readonly (string | number)[];
+  readonly message: string;
+  readonly missing?: string;
+  readonly unknown?: string;
+  readonly known?: readonly string[];
+}
+
+/** The kinds of things that a string with `'x-names'` in its schema can name. */
+export type NamedKind = 'upstream' | 'model';
+
+/** A name used inside a value. The code that knows what exists looks it up. */
+export interface NameUse {
+  readonly kind: NamedKind;
+  readonly name: string;
+  readonly path: readonly (string | number)[];
+}
+
+/** Checks a value. @param names receives every use of a name in the value */
+export type Check<T> = (
+  value: unknown,
+  names?: NameUse[],
+) => { readonly value: T } | { readonly problems: readonly Problem[] };
+
+const ajv = new Ajv({
+  allErrors: true,
+  useDefaults: true,
+  strict: true,
+  allowUnionTypes: true,
+  verbose: true,
+  passContext: true,
+  // A process compiles each schema once and uses it seldom. Optimised code would take longer at every start than it saves.
+  code: { optimize: false },
+});
+/** Keywords without a check: `x-expected` says in words what a pattern wants; `example` is for the OpenAPI documents. */
+for (const word of ['example', 'x-expected', 'tsType']) ajv.addKeyword(word);
+ajv.addKeyword({
+  keyword: 'x-names',
+  type: 'string',
+  schemaType: 'string',
+  errors: false,
+  validate(this: NameUse[] | undefined, kind: NamedKind, name: string, _: unknown, at?: { instancePath: string }) {
+    this?.push({ kind, name, path: readPointer(at?.instancePath ?? '') });
+    return true;
+  },
+});
+
+/** Schema of durations such as `250ms`, `10s`, `5m`, `1h`. */
+export const DURATION = { type: 'string', pattern: '^[0-9]+(ms|s|m|h)$' } as const;
+
+const MILLISECONDS = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 } as const;
+
+/** The longest delay that Node's timers know. They would not wait at all for a longer one. */
+const MAX_TIMER_MS = 2 ** 31 - 1;
+
+/** Returns the milliseconds of a duration that matches `DURATION`. */
+export function parseDuration(text: string): number {
+  const unit = /(ms|s|m|h)$/.exec(text)?.[1] as keyof typeof MILLISECONDS | undefined;
+  if (unit === undefined) throw new RangeError(`expected a duration such as 250ms, 10s, 5m or 1h, not "${text}"`);
+  return Math.min(Number.parseInt(text, 10) * MILLISECONDS[unit], MAX_TIMER_MS);
+}
+
+/**
+ * Returns a check that compiles its schema when the first value comes, because a process has many schemas and checks few values
+ * at the start. The check copies the value, fills in the defaults and never coerces. The caller names `T`, the schema's
+ * `Settings`, because TypeScript cannot compute it for a generic schema.
+ */
+export function compileCheck<T>(schema: Schema): Check<T> {
+  const check = compileCheckInPlace<T>(schema);
+  return (value, names) => check(structuredClone(value), names);
+}
+
+/** Returns the same check without the copy: it fills the defaults into the given value. It reports at most `maxProblems`. */
+export function compileCheckInPlace<T>(schema: Schema, maxProblems = Number.POSITIVE_INFINITY): Check<T> {
+  let validate: ValidateFunction | undefined;
+  return (value, names = []) => {
+    validate ??= ajv.compile(schema);
+    if (validate.call(names, value)) return { value: value as T };
+    // The other errors already say what is wrong with a name.
+    const errors = (validate.errors ?? []).filter(({ keyword }) => keyword !== 'propertyNames');
+    return { problems: errors.slice(0, maxProblems).map(toProblem) };
+  };
+}
+
+/** Converts a JSON pointer: `/messages/0/role` -> `['messages', 0, 'role']` */
+function readPointer(pointer: string): (string | number)[] {
+  return pointer
+    .split('/')
+    .slice(1)
+    .map((part) => part.replaceAll('~1', '/').replaceAll('~0', '~'))
+    .map((part) => (/^\d+$/.test(part) ? Number(part) : part));
+}
+
+function toProblem(error: ErrorObject): Problem {
+  const path = readPointer(error.instancePath);
+  if (error.propertyName !== undefined) path.push(error.propertyName);
+  switch (error.keyword) {
+    case 'additionalProperties': {
+      const unknown = String(error.params['additionalProperty']);
+      const known = Object.keys((error.parentSchema?.['properties'] as object | undefined) ?? {});
+      return { path: [...path, unknown], message: `unknown setting "${unknown}"`, unknown, known };
+    }
+    case 'required': {
+      const missing = String(error.params['missingProperty']);
+      return { path, message: `"${missing}" is missing`, missing };
+    }
+    case 'enum': {
+      const known = (error.params['allowedValues'] as unknown[]).map(String);
+      return { path, message: `expected one of ${known.join(', ')}`, unknown: String(error.data), known };
+    }
+    case 'type':
+      return { path, message: `expected ${[error.params['type']].flat().join(' or ')}, not ${describe(error.data)}` };
+    case 'pattern':
+      return { path, message: expectedByPattern(error) };
+    case 'uniqueItems':
+      return { path, message: 'expected no duplicate entries' };
+    default:
+      return { path, message: expectedByLimit(error) ?? error.message ?? 'is not valid' };
+  }
+}
+
+const LIMITS: Readonly<Record<string, readonly [limit: string, one?: string, many?: string]>> = {
+  minimum: ['at least'],
+  exclusiveMinimum: ['more than'],
+  maximum: ['at most'],
+  minLength: ['at least', 'character', 'characters'],
+  maxLength: ['at most', 'character', 'characters'],
+  minItems: ['at least', 'entry', 'entries'],
+  maxItems: ['at most', 'entry', 'entries'],
+  minProperties: ['at least', 'field', 'fields'],
+  maxProperties: ['at most', 'field', 'fields'],
+};
+
+function expectedByLimit({ keyword, params }: ErrorObject): string | undefined {
+  const [limit, one, many] = LIMITS[keyword] ?? [];
+  if (limit === undefined) return undefined;
+  const count = Number(params['limit']);
+  return ['expected', limit, count, count === 1 ? one : many].join(' ').trimEnd();
+}
+
+function expectedByPattern(error: ErrorObject): string {
+  if (error.params['pattern'] === DURATION.pattern) return 'expected a duration such as 250ms, 10s, 5m or 1h';
+  const words: unknown = error.parentSchema?.['x-expected'];
+  return typeof words === 'string' ? `expected ${words}` : `must match ${error.params['pattern']}`;
+}
+
+/** Describes a value without its text, because text in the wrong place may be a secret. */
+function describe(value: unknown): string {
+  if (value === null) return 'null';
+  if (Array.isArray(value)) return 'an array';
+  if (typeof value === 'object') return 'an object';
+  return typeof value === 'string' ? 'a string' : `${typeof value} ${String(value)}`;
+}

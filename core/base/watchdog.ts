@@ -1,0 +1,157 @@
+import { url as inspectorUrl } from 'node:inspector';
+import { dirname } from 'node:path';
+import { Worker } from 'node:worker_threads';
+import type { Logger } from 'pino';
+import { Counter, Histogram } from 'prom-client';
+import { beginRest, endRest } from './loop';
+import { metrics } from './metrics';
+import type { Stop } from './resources';
+import type { OpenRequests } from './shutdown';
+import {
+  BEAT,
+  BOUND_MS,
+  EVERY_MS,
+  type LoopBlock,
+  OWNER,
+  type ToWatchdog,
+  type WatchdogInput,
+} from './watchdog-messages';
+
+/**
+ * A thread that notices when the process's event loop is blocked, and logs whose code blocks it. The process itself cannot log
+ * anything then. The process increments a number in shared memory and notes there whose code it enters.
+ */
+
+const shared = new Int32Array(new SharedArrayBuffer(4 * Int32Array.BYTES_PER_ELEMENT));
+
+/** How often the process increments the number and the thread looks at it. Both wake an idle process, which does it less often. */
+const BUSY_EVERY_MS = 125;
+const IDLE_EVERY_MS = 1_000;
+const IDLE_AFTER_MS = 5_000;
+/** How long the process must have been without requests before its loops pause longer. */
+const RESTS_AFTER_MS = 10_000;
+/** The bound is at least this many pauses, because the timers of the process and the thread run apart. */
+const PAUSES_IN_BOUND = 2.5;
+/** How long the event loop may be blocked before the first client, while modules are loaded and configurations compiled. */
+const START_BOUND_MS = 10_000;
+const SERVING_BOUND_MS = 500;
+/** The bound for a process in a debugger, which stops at breakpoints. */
+const NEVER_MS = 2 ** 31 - 1;
+
+const blockedSeconds = new Counter({
+  name: 'tollgate_event_loop_blocked_seconds_total',
+  help: 'Time that the event loop was blocked for more than half a second at once, by the plugin, policy or adapter that blocked it.',
+  labelNames: ['by'],
+  registers: [metrics],
+});
+
+const lagSeconds = new Histogram({
+  name: 'tollgate_event_loop_lag_seconds',
+  help: 'How late a timer of the event loop ran: eight times a second while requests are open, once a second otherwise.',
+  buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
+  registers: [metrics],
+});
+
+/** The owners by number. The first stands for all code without another owner. */
+const owners = ['Tollgate'];
+let worker: Worker | undefined;
+
+/** Returns the number by which `enter` knows a plugin, policy or adapter. */
+export function ownerNumber(owner: string): number {
+  const known = owners.indexOf(owner);
+  if (known !== -1) return known;
+  post({ owner });
+  return owners.push(owner) - 1;
+}
+
+/** Notes whose code the process enters. Returns the previous owner, which must be entered again afterwards. Costs one load and one store. */
+export function enter(owner: number): number {
+  const outer = shared[OWNER] as number;
+  shared[OWNER] = owner;
+  return outer;
+}
+
+/** Runs work under the name of its owner. */
+export function within<T>(owner: number, work: () => T): T {
+  const outer = enter(owner);
+  try {
+    return work();
+  } finally {
+    enter(outer);
+  }
+}
+
+/** Tells the watchdog the folder of a plugin, so that it recognizes the plugin in a stack. */
+export function watchPlugin(plugin: string, file: string): void {
+  post({ plugin, folder: dirname(file) });
+}
+
+interface Watchdog {
+  /** Switches to the shorter bound, because clients are served from now on, and rests while no request is open. */
+  serving(requests: OpenRequests): void;
+  readonly stop: Stop;
+}
+
+/** Starts the watchdog, once per process. */
+export function startWatchdog(log: Logger): Watchdog {
+  let boundMs = START_BOUND_MS;
+  let requests: OpenRequests | undefined;
+  let hasBegun = true;
+  let busyAtMs = 0;
+  let dueAtMs = performance.now();
+  let timer: NodeJS.Timeout;
+
+  const beat = () => {
+    const nowMs = performance.now();
+    lagSeconds.observe(Math.max(0, nowMs - dueAtMs) / 1_000);
+    if (requests === undefined || requests.open > 0 || hasBegun) busyAtMs = nowMs;
+    hasBegun = false;
+    const everyMs = nowMs - busyAtMs > IDLE_AFTER_MS ? IDLE_EVERY_MS : BUSY_EVERY_MS;
+    if (nowMs - busyAtMs > RESTS_AFTER_MS) beginRest();
+    shared[BEAT] = ((shared[BEAT] as number) + 1) | 0;
+    shared[EVERY_MS] = everyMs;
+    shared[BOUND_MS] = inspectorUrl() === undefined ? Math.max(boundMs, PAUSES_IN_BOUND * everyMs) : NEVER_MS;
+    dueAtMs = nowMs + everyMs;
+    timer = setTimeout(beat, everyMs).unref();
+  };
+  const beatNow = () => {
+    clearTimeout(timer);
+    dueAtMs = performance.now();
+    beat();
+  };
+  beat();
+  const workerData: WatchdogInput = { shared, owners };
+  const thread = new Worker(require.resolve('./watchdog-worker'), { workerData, name: 'watchdog' });
+  worker = thread;
+  thread.on('message', ({ by, blockedMs }: LoopBlock) => {
+    blockedSeconds.inc({ by }, blockedMs / 1_000);
+    log.warn({ by, blockedMs }, 'the event loop was blocked');
+  });
+  thread.on('error', (reason) =>
+    log.error({ reason: String(reason) }, 'the watchdog failed: code that blocks the event loop is no longer reported'),
+  );
+  return {
+    serving: (open) => {
+      boundMs = SERVING_BOUND_MS;
+      requests = open;
+      // The first client may come before the next beat.
+      beatNow();
+      open.onBegin(() => {
+        hasBegun = true;
+        if (shared[EVERY_MS] === BUSY_EVERY_MS) return;
+        beatNow();
+        post('busy');
+        endRest();
+      });
+    },
+    stop: async () => {
+      clearTimeout(timer);
+      worker = undefined;
+      await thread.terminate();
+    },
+  };
+}
+
+function post(message: ToWatchdog): void {
+  worker?.postMessage(message);
+}

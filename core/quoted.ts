@@ -1,8 +1,0 @@
-import { madeOnce } from './made-once';
-
-const known = new Map<string, string>();
-
-/** Returns a word of the configuration as JSON. There are few such words, so each is encoded once. */
-export function quoted(word: string): string {
-  return madeOnce(known, word, JSON.stringify);
-}

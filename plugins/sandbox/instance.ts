@@ -1,0 +1,12 @@
+import { readPortDomain } from '../../core/http/public-url';
+import { Commands } from './commands/commands';
+import { PortProxy } from './ports/port-proxy';
+import { SandboxService } from './service';
+
+/** What the endpoints that reach into a running sandbox use: commands, files and ports. */
+export class InstanceService extends SandboxService {
+  readonly commands = new Commands(this);
+  readonly ports = new PortProxy(this, this.log, this.gateway.isStopping, this.gateway.egress);
+  /** The domain below which each port has a host of its own. undefined: ports are reached by paths. */
+  readonly portDomain = readPortDomain(process.env);
+}
