@@ -102,7 +102,7 @@ export interface Cleanup {
   readonly doneAtMs: number | null;
 }
 
-/** Adds an instance once, however often it is found. */
+/** Adds an instance once, however often it is found. A list may have been read before the instance was removed, a moment ago. */
 export async function insertCleanup(
   database: Knex,
   found: Pick<Cleanup, 'supplier' | 'place' | 'ref' | 'sandboxId' | 'reason'>,
@@ -111,7 +111,10 @@ export async function insertCleanup(
   const row = { ...found, id: newId(), name: found.ref.name, createdAtMs: nowMs, nextAtMs: nowMs };
   await database.raw(
     `INSERT INTO supplier_cleanup (id, supplier, place, ref, name, sandbox_id, reason, created_at, next_at)
-     VALUES (:id, :supplier, :place, :ref, :name, :sandbox_id, :reason, :created_at, :next_at)
+     SELECT :id::uuid, :supplier::text, :place::text, :ref::jsonb, :name::text, :sandbox_id::uuid, :reason::text,
+       :created_at::timestamptz, :next_at::timestamptz
+     WHERE NOT EXISTS (SELECT 1 FROM supplier_cleanup
+       WHERE supplier = :supplier AND name = :name AND done_at > :created_at::timestamptz - interval '1 minute')
      ON CONFLICT (supplier, name) WHERE done_at IS NULL DO NOTHING`,
     toRow(row) as Record<string, string>,
   );

@@ -315,6 +315,10 @@ for (const { name, open } of DATABASES) {
         assert.equal((await row()).done_at, null, 'not before its time');
         await cleanUp(database, () => driver, [], NOW_MS + 4 * 60_000);
         assert.notEqual((await row()).done_at, null);
+        await insertCleanup(database, found, NOW_MS + 4 * 60_000 + 59_000);
+        await row();
+        await insertCleanup(database, found, NOW_MS + 6 * 60_000);
+        assert.equal((await database('supplier_cleanup').where({ supplier: 'three' })).length, 2);
       });
 
       it('leave an instance to another node if only that node reaches it', async () => {
