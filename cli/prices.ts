@@ -34,7 +34,7 @@ const DIFFERENCE_COLUMNS: Columns<PriceDifference> = {
   SOURCE: ({ source }) => source,
 };
 
-/** A model with a published price: that of its `from`, or the one under its name if the vendor itself serves it. */
+/** A model with a published price: the price of the model named in `from`, or of its own name if the vendor itself serves it. */
 interface PublishedEntry {
   readonly upstream: Upstream;
   readonly model: ModelEntry;

@@ -232,6 +232,6 @@ function invalidKey(): GatewayError {
   return fail('INVALID_API_KEY');
 }
 
-/** How long the ledger is not asked again about a key that it did not know. */
+/** How long an unknown key is cached as unknown. */
 const UNKNOWN_FOR_MS = 5_000;
 const MIN_UNKNOWN = 10_000;

@@ -344,7 +344,7 @@ async function pushKey({ database, ledger }: Stores, keyId: string): Promise<Key
   });
 }
 
-/** Sends changed keys to the ledger again, because the process that changed them ended before it did. Returns how many. */
+/** Resends key changes whose process ended before it had sent them to the ledger. Returns their number. */
 export async function tellChangedKeys(stores: Stores, olderThanMs: number): Promise<number> {
   const rows: { id: string }[] = await stores
     .database('api_keys')

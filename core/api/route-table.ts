@@ -1,6 +1,6 @@
 import { getOrInsert } from '../base/collections';
 
-/** What a path matches: a route with the values of its `{names}`, or the methods that this path has instead. */
+/** The result of matching a path: the route and its `{name}` values, or the allowed methods if only the method differs. */
 type RouteMatch<T> =
   | { readonly route: T; readonly params: Readonly<Record<string, string>> }
   | { readonly allow: readonly string[] };

@@ -41,7 +41,7 @@ export class NewIds {
     });
   }
 
-  /** Reads an unstreamed answer. */
+  /** Collects the ids of new vendor objects from an unstreamed answer. */
   noteBody(candidate: Candidate, body: unknown): void {
     for (const [kind, rule] of this.#rules) {
       this.#note(candidate, kind, rule, valueAt(body, rule.answer));

@@ -63,7 +63,7 @@ const SPENDERS = `
 interface TopAccountsOptions {
   readonly database: Knex;
   readonly log: Logger;
-  /** How many accounts have their own series. */
+  /** The maximum number of accounts that have metric series of their own. */
   readonly most: number;
   readonly everyMs?: number;
 }

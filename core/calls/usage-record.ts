@@ -35,7 +35,7 @@ export interface UsageRecord extends RecordedFields {
 export interface RecordedUsage {
   readonly usage?: Usage;
   readonly billing: UsageRecord['billing'];
-  /** Default: `unknown` if the request has a member that no table has. */
+  /** Default: `unknown` if the request has a member that is in no table of `core/protocols`. */
   readonly flags?: readonly string[];
   readonly excessE8?: bigint;
 }
@@ -130,7 +130,10 @@ function upstreamCostOf(made: readonly MadeAttempt[]): string {
   return divideRoundingUp(costE14, E14_PER_E8).toString();
 }
 
-/** Returns the passes to record; undefined for one pass of the requested model at the plain price, because the columns say the same. */
+/**
+ * Returns the model runs (passes) of the call; undefined for a single run of the requested model at its normal price, which the
+ * columns describe.
+ */
 function passesOf({ passes }: Usage): UsageRecord['passes'] {
   const [first, ...others] = passes;
   if (first === undefined || (others.length === 0 && isPlain(first))) return undefined;

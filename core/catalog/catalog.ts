@@ -74,7 +74,7 @@ export interface Upstream {
   readonly translate?: Translate | undefined;
   /** Whether the upstream takes `response.create` over a WebSocket; otherwise each call is a POST. */
   readonly webSocket?: boolean | undefined;
-  /** `false`: the gateway does not send it the trace context of a call. */
+  /** `false`: the gateway does not forward the trace context (`traceparent`) of a call to this upstream. */
   readonly traceContext?: boolean | undefined;
   /** The versions of the Messages protocol that it takes; undefined for all. */
   readonly versions?: ReadonlySet<string> | undefined;
@@ -86,7 +86,7 @@ export interface Upstream {
   readonly isolateCaches?: boolean | undefined;
   /** Members of requests that no table has and that cost nothing at this upstream. */
   readonly freeMembers?: ReadonlySet<string> | undefined;
-  /** The treatment of tools and members without a price; undefined if the operator does not say: they are forwarded. */
+  /** What happens to requests with tools or members that have no price; undefined (the default) forwards them. */
   readonly unpricedTools?: UnpricedTools | undefined;
   /** undefined: the vendor has no reports, or the operator reads none. */
   readonly reporting?: Reporting | undefined;

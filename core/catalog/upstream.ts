@@ -156,7 +156,7 @@ export interface TranslatedCall {
   weaken?(feature: Feature): void;
 }
 
-/** `effort`: by a word. `budget`: by a number of tokens. */
+/** How a model takes its reasoning setting. `effort`: a level such as "low" or "high". `budget`: a number of tokens. */
 export type ReasoningSetting = (typeof REASONING_SETTINGS)[number];
 export const REASONING_SETTINGS = ['effort', 'budget'] as const;
 

@@ -168,7 +168,10 @@ function isWithin(folder: string, path: string): boolean {
   return path.startsWith(folder.endsWith(sep) ? folder : `${folder}${sep}`);
 }
 
-/** Whether a path is hidden: `.tollgate` with the admin token, `.env`, `.git`. The default folder is the configuration's, which may have these. */
+/**
+ * Whether a credential's file is in a hidden folder or is a hidden file, such as `.tollgate`, `.env` or `.git`. The
+ * configuration's folder, which is the default, may have these.
+ */
 function isHidden(folder: string, path: string): boolean {
   return relative(folder, path)
     .split(sep)

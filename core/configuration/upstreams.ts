@@ -237,7 +237,10 @@ const VENDOR_OF_ADAPTER: Readonly<Record<string, Reporting['vendor']>> = {
   embeddings: 'openai',
 };
 
-/** Returns the place of the vendor's reports; undefined when they are not read or misconfigured. Adds mistakes to the problems. */
+/**
+ * Returns where the vendor's usage reports are fetched from; undefined if they are not configured, or wrongly. Adds errors to
+ * `problems`.
+ */
 function readReporting(
   upstream: readonly string[],
   { reporting, adapter, url, credentials = [] }: ServiceEndpointSettings,

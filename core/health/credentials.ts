@@ -20,7 +20,7 @@ export function isAboutCredential(status: number | undefined): boolean {
 
 /** What this process knows of one credential of an upstream. */
 export class CredentialGauge {
-  /** When its rest ends. Until then it is used only if the upstream has no other credential. */
+  /** Until when the credential is used only if the upstream has no other one. */
   restsUntilMs = 0;
   /** The status of the last refusal; undefined once the upstream has accepted the credential since. */
   refusedWith: number | undefined;

@@ -2,7 +2,6 @@ export const QUOTE = 0x22;
 export const BACKSLASH = 0x5c;
 export const OPEN_BRACE = 0x7b;
 export const CLOSE_BRACE = 0x7d;
-export const OPEN_BRACKET = 0x5b;
 export const CLOSE_BRACKET = 0x5d;
 export const COLON = 0x3a;
 export const SPACE = 0x20;

@@ -91,7 +91,10 @@ export interface ReserveRequest extends Payer {
   readonly minE8?: bigint | undefined;
   /** The length of the lease; undefined for a hold without a deadline (sandboxes). */
   readonly lifetimeMs: number | undefined;
-  /** JSON of what is known of the call before it ends. The shipper completes it to a usage record if the hold expires. Absent for a sandbox. */
+  /**
+   * The facts of the call that are known at its start, as JSON. If the hold expires, the shipper makes a usage record of them.
+   * Absent for a sandbox.
+   */
   readonly facts?: string | undefined;
   /** The most tokens that the call may use. If set, the request counts as one call in the key's per-minute limits; sandboxes leave it out. */
   readonly tokens?: number;

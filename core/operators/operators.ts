@@ -205,7 +205,7 @@ interface AdminToken {
   readonly file: string | undefined;
 }
 
-/** What other machines can guess at the rate of new connections must be long. */
+/** The minimum length of a token: attackers can guess as fast as they open connections. */
 const MIN_TOKEN_LENGTH = 24;
 
 /** @throws StartFailure if `ADMIN_TOKEN` is too short for an admin listener that other machines reach */

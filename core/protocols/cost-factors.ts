@@ -75,7 +75,7 @@ export interface ToolLimit {
   readonly runsModel: boolean;
   /** Whether all tools of the call share the limit. */
   readonly isShared?: boolean;
-  /** Where the gateway inserts the limit; undefined if the call has one. */
+  /** Where the gateway inserts a limit of uses into the tool; undefined if the call has one. */
   readonly insert: LimitPlace | undefined;
   /** Where the call's own limit is, which is lowered for a tool without a price. */
   readonly own?: LimitPlace;
@@ -132,27 +132,3 @@ export function reachesOutside(reading: Omit<CostFactors, 'cacheWrites'>): boole
   const isApart = reading.asked !== undefined || reading.toolUses !== undefined || reading.extras !== undefined;
   return reading.isUnbounded || isApart || counted > 0;
 }
-
-/** Returns the reading of a request with text only. */
-export function textReading(textTokens: number): CostFactors {
-  return { ...NOTHING, textTokens };
-}
-
-const NOTHING: CostFactors = {
-  textTokens: 0,
-  normalizing: () => 0,
-  images: new Map(),
-  imagesByUrl: 0,
-  documents: 0,
-  keptTokens: 0,
-  isUnbounded: false,
-  heldMembers: [],
-  smallMembers: [],
-  unknownMembers: [],
-  toolOverheads: 0,
-  hasTools: false,
-  furtherPasses: 0,
-  furtherAnswers: 0,
-  predictedTokens: 0,
-  cacheWrites: 'hour',
-};

@@ -74,7 +74,7 @@ export function numberUpTo(most: number): Kind {
 
 export const CACHE_HINT = dropped('is a hint for the cache of its vendor');
 
-/** A member that asks for an answer after the call. */
+/** A member that asks for background processing: the client fetches the answer later. */
 export const LATER: MemberRow = {
   class: 'refused',
   why: 'billed after the call has ended',

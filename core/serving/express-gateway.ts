@@ -26,7 +26,10 @@ interface ExpressApp extends Listener {
   use(middleware: Middleware): void;
 }
 
-/** Names of manifests whose `init` Express Gateway has run. Express Gateway swallows the errors of those that it could not load. */
+/**
+ * Names of manifests whose `init` has run. A manifest that is missing here could not be loaded: Express Gateway swallows the
+ * error.
+ */
 const initialised = new Set<string>();
 
 initialiseWith(({ name, tollgate: { policies } }, context) => {

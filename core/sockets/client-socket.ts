@@ -16,7 +16,7 @@ export interface SocketClient {
   readonly accountId: string;
   /** Frames are repetitions of each other only within a session. */
   readonly session: string;
-  /** Whether further WebSockets may belong to the session. */
+  /** Whether the client may open further WebSockets for the same session. */
   readonly mayReturn: boolean;
   readonly deliveries: Deliveries;
 }

@@ -87,8 +87,8 @@ export class Delivery {
   }
 
   /**
-   * Gives the answer to a reader, from its beginning. Resolves at its end.
-   * @throws CONFLICT if its beginning is no longer there
+   * Replays the answer to a reader from its first frame. Resolves after the last one. @throws CONFLICT if the first frames were
+   * discarded
    */
   async giveTo(reader: FrameWriter): Promise<void> {
     clearTimeout(this.#waiting);

@@ -19,7 +19,7 @@ import { PGlite } from '@electric-sql/pglite';
 
 const FILE = join(__dirname, 'first-database.gz');
 
-/** The path of a file and its bytes, or the path of a folder. */
+/** A file with its size in bytes, or a folder without a size. */
 type Entry = readonly [path: string, bytes?: number];
 
 /** Writes the database of a first start into a folder that does not exist. Without the file, as from sources, PGlite makes one itself. */

@@ -11,7 +11,7 @@ import { signedHeaders } from './signed-headers';
 /** The parts of a call that go to an upstream. */
 export interface UpstreamCall extends Omit<ModelCall, 'model' | 'streamUsage'> {
   readonly body: RequestBody;
-  /** How many turns, parts and tools the body has; absent for a call of the gateway itself. */
+  /** The number of turns, parts and tools in the body; absent for a request that the gateway makes for itself. */
   readonly entries?: number;
   /** Changes for every upstream. `members` contains them already. */
   readonly edits?: readonly BodyEdit[];

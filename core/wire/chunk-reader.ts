@@ -142,7 +142,7 @@ export function notReady(): Error {
   return new Error('a piece was taken before there was one');
 }
 
-/** Reads what a decoder makes of a body. */
+/** Reads the decompressed chunks of a body. */
 export class IteratedChunks implements ChunkReader {
   #coming: Promise<void> | undefined;
   #next: IteratorResult<Buffer> | { readonly failure: unknown } | undefined;

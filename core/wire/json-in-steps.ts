@@ -12,7 +12,7 @@ export const PIECE_BYTES = 128 * 1_024;
 
 const LETTER_U = 0x75;
 
-/** Parses a body that is known to be valid JSON. Inputs of tools and schemas in it keep their text. */
+/** Parses a body that is known to be valid JSON. Tool inputs and schemas stay unparsed text. */
 export async function parseInSteps({
   chunks,
   byteLength,

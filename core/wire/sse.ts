@@ -75,7 +75,7 @@ export class SseSplitter {
     return frames;
   }
 
-  /** Begins a chunk, when all of the one before has been read. */
+  /** Sets the next chunk to read. The one before must have been read whole. */
   begin(chunk: Buffer): void {
     this.#chunk = chunk;
     this.#lf = -1;

@@ -232,7 +232,10 @@ function formOf({ candidate, translation }: Head, request: ModelRequest, { id = 
   return translation ?? sameProtocol(candidate, request, id);
 }
 
-/** Lets the adapter say what an error means. `read`: the bytes of it that have come; undefined: there was no room for them. */
+/**
+ * Lets the adapter interpret an error. `read`: the part of the error's body that has arrived; undefined if there was no memory
+ * for it.
+ */
 function refused(
   head: Head,
   { protocol }: ModelRequest,

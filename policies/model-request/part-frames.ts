@@ -77,7 +77,7 @@ export class Frame {
   isObject = false;
   /** The index of the value under way in a list. */
   index = -1;
-  /** The depth of the object that its values stand in, itself or in a list; 0 outside of parts. */
+  /** The nesting depth of the content part that is read; 0 outside of content parts. */
   objectAt = 0;
   /** Where the object begins in the body. */
   start = 0;
@@ -105,7 +105,7 @@ export class Frame {
   isSealed = false;
   /** Whether it contains content that is not an image. */
   isNoImage = false;
-  /** Whether a key that decides is repeated. JSON readers differ in which one they use. */
+  /** Whether a key that the check depends on, such as `type`, occurs twice. Parsers differ in which value they take. */
   isAmbiguous = false;
 
   begin(isObject: boolean, objectAt: number, start: number): void {

@@ -89,7 +89,7 @@ function sum(one: number | null | undefined, other: number | null | undefined): 
   return typeof one === 'number' && typeof other === 'number' ? one + other : null;
 }
 
-/** The most bytes of a reference, which is an id and a type. */
+/** The maximum size of a reference to an object at the vendor (an id and a type), in bytes. */
 const MAX_REFERENCE_LENGTH = 2_048;
 
 /**

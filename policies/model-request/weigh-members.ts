@@ -29,7 +29,7 @@ export interface ClassifiedMembers {
   /** The members that add something to the hold beside their text. */
   readonly adding: Partial<Record<Addition, string>>;
   asked: Variant | undefined;
-  /** The objects of one account at the vendor that the body names; undefined if there are none. */
+  /** The objects at the vendor that the body names and that belong to one account; undefined if there are none. */
   named: NamedObject[] | undefined;
   /** The kinds of objects that the answer may create; undefined if there are none. */
   makes: SharedObject[] | undefined;

@@ -70,7 +70,7 @@ class StreamRelay implements QuietStream {
   #isCounted = false;
   #break: Break | undefined;
   readonly #gathered: Buffer[] = [];
-  /** The first and last event that the client got, for an error event of Responses. */
+  /** The first and last event that the client got. A Responses error event is built from them. */
   readonly #relayed: RelayedEvents = { first: undefined, last: undefined };
   /** How long the upstream is read after the client has left, and how long for the usage of a whole answer. */
   #absence: NodeJS.Timeout | undefined;

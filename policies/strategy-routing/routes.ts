@@ -138,7 +138,7 @@ function isAsked({ candidates, first }: CandidateSet, { order: [foremost] }: Rou
   return first === undefined || first.has((candidates[foremost] as Candidate).upstream.name);
 }
 
-/** Returns the candidate that the treatment group would try first, if this call is mirrored to it. */
+/** Returns the first candidate of the treatment group if this call is mirrored to it; undefined otherwise. */
 export function mirrorOf(
   { rollout, part, treatment: { model, set } }: CallVariants,
   rollouts: LiveRollouts,

@@ -13,7 +13,7 @@ export interface RankingQuery {
   readonly sessionReadShare: number;
 }
 
-/** The meaning of "best". Its functions are pure. */
+/** Defines how a strategy ranks candidates. Its functions are pure. */
 export interface Strategy {
   /** Returns the score of a candidate; the lowest is tried first. */
   score(candidate: Candidate, facts: CandidateFacts, asked: RankingQuery): number;

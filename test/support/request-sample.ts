@@ -1,5 +1,5 @@
 import type { ModelRequest } from '../../core/calls/call';
-import { textReading } from '../../core/protocols/cost-factors';
+import type { CostFactors } from '../../core/protocols/cost-factors';
 
 /** Makes a model request without a body. */
 export function sampleModelRequest(rest: Partial<ModelRequest> = {}): ModelRequest {
@@ -20,3 +20,27 @@ export function sampleModelRequest(rest: Partial<ModelRequest> = {}): ModelReque
     ...rest,
   };
 }
+
+/** Returns the reading of a request with text only. */
+export function textReading(textTokens: number): CostFactors {
+  return { ...NOTHING, textTokens };
+}
+
+const NOTHING: CostFactors = {
+  textTokens: 0,
+  normalizing: () => 0,
+  images: new Map(),
+  imagesByUrl: 0,
+  documents: 0,
+  keptTokens: 0,
+  isUnbounded: false,
+  heldMembers: [],
+  smallMembers: [],
+  unknownMembers: [],
+  toolOverheads: 0,
+  hasTools: false,
+  furtherPasses: 0,
+  furtherAnswers: 0,
+  predictedTokens: 0,
+  cacheWrites: 'hour',
+};

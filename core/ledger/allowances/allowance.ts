@@ -163,7 +163,10 @@ function sinking(amountE8: bigint): bigint {
   return (amountE8 * 7n) / 8n;
 }
 
-/** Hashes what decides about money. Two reports with one sequence are the same report only if their digests are equal. */
+/**
+ * Hashes the fields of the calls that affect charges. Two reports with one sequence number are the same only if their digests are
+ * equal.
+ */
 export function digestOf(calls: readonly ReportedCall[]): string {
   return createHash('sha1').update(calls.map(headOf).join('\n')).digest('base64url');
 }

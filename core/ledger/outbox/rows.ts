@@ -200,9 +200,9 @@ interface ReservationRow {
 }
 
 /**
- * Finds the closing entry of a reservation, or the usage record of a call that a report charged for. Records are indexed by
- * reservation and time. A record's time is when its call arrived: at most an hour from the time of the reservation's id, because
- * clocks may differ.
+ * Finds the closing entry of a reservation, or the usage record of a call that a report of an allowance charged. Records are
+ * indexed by reservation and time. The search covers an hour around the time in the reservation's UUIDv7, because clocks may
+ * differ.
  */
 const WRITTEN = `
   SELECT wanted.rid::text AS rid

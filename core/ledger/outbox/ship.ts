@@ -12,7 +12,10 @@ export interface ShipOptions {
   readonly ledger: Outbox;
   readonly database: Knex;
   readonly log: Logger;
-  /** Whether this is a recovery. It appends entries to the chain if Postgres has others with their numbers, because the ledger went back in time. */
+  /**
+   * Whether the ledger was restored to an older state. Its new entries may then have sequence numbers that Postgres already has,
+   * so they are appended under new ones.
+   */
   readonly isRecovery?: boolean;
   /** Reports the ids of reservations and credits that Postgres now has. Not every one is reported. */
   onWritten?(rids: readonly string[]): void;

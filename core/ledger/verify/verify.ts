@@ -60,7 +60,7 @@ export async function verify(options: VerifyOptions, request: VerifyRequest): Pr
   return { accounts: ids.length, entries, violations, next: page.next };
 }
 
-/** Verifies the ledger as a whole: how long entries wait in its outboxes. */
+/** Reports outboxes of the ledger whose entries have waited too long. */
 export async function verifyOutbox({ ledger }: VerifyOptions): Promise<readonly Violation[]> {
   const waiting = await findWaiting(ledger);
   return [...waiting.values()].flatMap(([oldest]) => {

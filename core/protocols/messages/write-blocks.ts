@@ -135,8 +135,8 @@ export class BlockWriter {
 }
 
 /**
- * The signature of thinking that no upstream signed. Clients send thinking back, and the vendor refuses it without a valid signature. The
- * gateway recognizes this one and leaves the block out everywhere.
+ * The placeholder signature of a thinking block that came unsigned. When a client sends such a block back, the gateway drops it
+ * for every upstream, because vendors reject invalid signatures.
  */
 const UNSIGNED = seal({ upstream: 'none', dialect: 'none', value: 'unsigned' });
 

@@ -41,7 +41,7 @@ export function writeMessagesRequest(given: TranslatedCall): JsonObject {
   };
 }
 
-/** Block types on which Messages refuses a cache mark. */
+/** Block types on which the Messages API rejects `cache_control`. */
 const UNMARKED: ReadonlySet<string> = new Set(['thinking', 'redacted_thinking']);
 
 /**

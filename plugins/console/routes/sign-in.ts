@@ -55,7 +55,7 @@ async function recognise(
   return user;
 }
 
-/** Begins a user's session, sets its cookie, and returns the session in the page's form. */
+/** Begins a user's session, sets its cookie, and returns the session as the JSON that the console's page expects. */
 async function signIn(parts: SignIn, response: ServerResponse, user: User, way: SignInWay): Promise<object> {
   const session = await beginSession(parts.database, user, way, parts.times);
   giveSession(response, session);

@@ -140,7 +140,7 @@ export interface InstanceSpec {
   /** Virtual CPUs; fractions are possible. */
   readonly cpu: number;
   readonly memoryGiB: number;
-  /** The size of its own disk in GiB. 0: any size. */
+  /** The fixed size of the instance's own disk in GiB; 0 if the size can be chosen. */
   readonly volumeGiB: number;
   readonly gpu: readonly { readonly model: string; readonly count: number }[];
   /** Whether its ports will be dialled. An instance without ports has no network. */

@@ -4,10 +4,10 @@ import { MAX_AMOUNT_E8 } from '../../../core/base/money';
 import type { Candidate, ModelEntry, Upstream } from '../../../core/catalog/catalog';
 import { costOf } from '../../../core/catalog/price';
 import { UNKNOWN_USAGE } from '../../../core/catalog/usage';
-import { type CostFactors, textReading } from '../../../core/protocols/cost-factors';
+import type { CostFactors } from '../../../core/protocols/cost-factors';
 import { holdFor, tokensFor } from '../../../policies/reserve-settle/hold';
 import { imageTokens, sampleCandidate, samplePrice } from '../../support/catalog-samples';
-import { sampleModelRequest } from '../../support/request-sample';
+import { sampleModelRequest, textReading } from '../../support/request-sample';
 
 /** Costs one unit per input token and ten per output token. */
 const simple = { price: samplePrice(1_000_000n, 10_000_000n), context: 5_000, maxOutput: 400, estimatedMaxTokens: 100 };
