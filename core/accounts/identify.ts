@@ -86,7 +86,7 @@ export function openApiKeys({
   leastRemembered = 50_000,
   now = Date.now,
 }: ApiKeysOptions): ApiKeys {
-  const found = new RecentlyUsed<Remembered>(leastRemembered);
+  const byHash = new RecentlyUsed<Remembered>(leastRemembered);
   /** Until when a hash is not looked up again that the ledger did not know: a client with a wrong setting repeats its key. */
   const unknownUntilMs = new RecentlyUsed<number>(MIN_UNKNOWN);
 
@@ -103,14 +103,14 @@ export function openApiKeys({
     log.debug({ keyId: answer.keyId }, 'first call of a key on this node');
     // A concurrent call may have found the key first, and may have learned newer settings since.
     const { accountId, keyId } = answer;
-    const known = found.get(hash);
+    const known = byHash.get(hash);
     if (known !== undefined) return known;
-    return found.set(hash, { hash, accountId, keyId, settings: PLAIN, readAtMs: Number.NEGATIVE_INFINITY });
+    return byHash.set(hash, { hash, accountId, keyId, settings: PLAIN, readAtMs: Number.NEGATIVE_INFINITY });
   }
 
   function remember(key: CallKey, settings: KeySettings): CallKey {
     const { shown } = key;
-    const entry = shown && found.get(shown.hash);
+    const entry = shown && byHash.get(shown.hash);
     const known = entry?.settings ?? key.settings;
     const newest = settings.rev > known.rev ? settings : known;
     if (entry !== undefined) {
@@ -145,7 +145,7 @@ export function openApiKeys({
     identify: (request) => {
       const { key, hash } = shownIn(request);
       if (hash === undefined) throw invalidKey();
-      const entry = found.get(hash);
+      const entry = byHash.get(hash);
       if (entry !== undefined) return admitted(entry, request);
       if (!isApiKey(key) || isUnknown(hash)) throw invalidKey();
       return find(hash).then((found) => admitted(found, request));

@@ -80,14 +80,14 @@ export default definePolicy({
     const gate = openAddressGate(upstreams);
     const recorded = (id: string | undefined) =>
       id === undefined || !own.recordSessions ? undefined : gateway.sessionIds.recorded(id);
+    const meaningOf = oncePerHead(({ headers }) => ({
+      headers: Object.freeze(headersForUpstreams(headers, own.forwardHeaderPrefixes)),
+      session: sessionOf(headers),
+      recordedSession: recorded(sessionOf(headers)),
+      recordedAgent: recorded(agentOf(headers)),
+    }));
     const settings: RequestSettings = {
       prefixes: own.forwardHeaderPrefixes,
-      headOf: oncePerHead(({ headers }) => ({
-        headers: Object.freeze(headersForUpstreams(headers, own.forwardHeaderPrefixes)),
-        session: sessionOf(headers),
-        recordedSession: recorded(sessionOf(headers)),
-        recordedAgent: recorded(agentOf(headers)),
-      })),
       limits: {
         ...REQUEST_BODY_LIMITS,
         totalMs: parseDuration(own.bodyTimeout),
@@ -109,10 +109,10 @@ export default definePolicy({
     return (call, incoming) => {
       const { facts } = call;
       // The ids are set before the body is read, because a call whose body is refused belongs to its session too.
-      const { recordedSession, recordedAgent } = settings.headOf(incoming);
-      facts.sessionId = recordedSession;
-      facts.agentId = recordedAgent;
-      const request = new RequestReader(gateway, call, incoming, settings).read();
+      const head = meaningOf(incoming);
+      facts.sessionId = head.recordedSession;
+      facts.agentId = head.recordedAgent;
+      const request = new RequestReader(gateway, call, incoming, head, settings).read();
       return request instanceof Promise ? request.then((read) => left(call, read)) : left(call, request);
     };
   },

@@ -31,7 +31,6 @@ const BYTES_PER_TOKEN = 3;
 /** What reading requests needs of the policy's settings and the configuration. */
 export interface RequestSettings {
   readonly prefixes: readonly string[];
-  readonly headOf: (request: IncomingMessage) => HeadMeaning;
   readonly limits: BodyLimits;
   readonly members: MemberSettings;
   readonly refusesUnpriced: boolean;
@@ -57,6 +56,7 @@ export class RequestReader {
     private readonly gateway: Gateway,
     private readonly call: CallWith<'key'>,
     private readonly request: IncomingMessage,
+    private readonly head: HeadMeaning,
     private readonly settings: RequestSettings,
   ) {
     this.#observer = new CallObserver(settings.rules[call.protocol]);
@@ -97,7 +97,7 @@ export class RequestReader {
   #requestOf(chunks: readonly Buffer[], fields: CheckedFields, kept: PinnedForCall | undefined): ModelRequest {
     const { gateway, call, request, settings } = this;
     const { prefixes, refusesUnpriced, isolatesCaches } = settings;
-    const { headers, session } = settings.headOf(request);
+    const { headers, session } = this.head;
     const { protocol } = call;
     const operation = operationOf(call.path);
     const { weighed } = fields;

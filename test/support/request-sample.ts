@@ -21,7 +21,7 @@ export function sampleModelRequest(rest: Partial<ModelRequest> = {}): ModelReque
   };
 }
 
-/** Returns the reading of a request with text only. */
+/** Returns the cost factors of a request with text only. */
 export function textReading(textTokens: number): CostFactors {
   return { ...NOTHING, textTokens };
 }
