@@ -1,5 +1,5 @@
 /**
- * The entry of all gateway processes: reads the configuration, opens the stores, the ledger and the gateway, and serves until it is
+ * The entry point of all gateway processes: reads the configuration, opens the stores, the ledger and the gateway, and serves until it is
  * stopped. Each line that opens something registers how to close it; `resources.close()` closes in reverse order.
  */
 import cluster from 'node:cluster';
@@ -76,13 +76,13 @@ import { type Egress, openEgress } from './core/wire/egress';
 /** The project's folder, even when this file runs from dist. */
 const PROJECT_FOLDER = existsSync(join(__dirname, 'package.json')) ? __dirname : dirname(__dirname);
 
-/** The stream buffer, as in Node 20. Newer versions buffer four times as much for each slow client, and there may be thousands. */
+/** The buffer size of streams, as in Node 20. Newer versions buffer four times as much for each slow client, and there may be thousands. */
 const STREAM_BUFFER_BYTES = 16 * 1024;
 
-/** The primary process, if this process is one of its workers. */
+/** The connection to the primary process; undefined if this process is not one of its workers. */
 const primary = reachPrimary();
 
-/** How long the process waits for the last settlements, because a call whose client disconnected is still charged. */
+/** How long the process waits for the last settlements when it stops, in milliseconds. Calls whose clients disconnected are still charged. */
 const LAST_SETTLEMENTS_MS = 5_000;
 
 async function main(): Promise<void> {
@@ -113,7 +113,7 @@ async function main(): Promise<void> {
   await listen(files, stores, money, gateway, resources);
 }
 
-/** Reads system.config.yml, loads its plugins, and prepares to read gateway.config.yml. */
+/** Reads system.config.yml and loads its plugins. Returns the function that reads gateway.config.yml, with the other results. */
 function readFiles(env: NodeJS.ProcessEnv, { keep }: Resources) {
   readPortDomain(env);
   const configFolder = resolve(env['TOLLGATE_CONFIG_DIR'] ?? PROJECT_FOLDER);
@@ -138,7 +138,7 @@ async function openMigrated(env: NodeJS.ProcessEnv, { keep }: Resources) {
 
 /** Opens and migrates the database, and reads the configuration from its source. */
 async function openStores({ env, configFolder, system, read }: Files, resources: Resources) {
-  // Mistakes in the files are reported before anything is opened.
+  // The process reports mistakes in the files before it opens a store.
   const ofFiles = system.config.source === 'file' ? read() : undefined;
   refuseHalfOfTheStores(env);
   const role = readRole(env);
@@ -170,7 +170,7 @@ async function openMoney({ env, dataFolder, system }: Files, { database }: Store
   const has = (generation: string): boolean => taken?.has(generation) === true;
   const allowances = store && { store, has };
   const spool: Spool = keep(openSpool({ ledger, allowances, database, shipper, log, times, folder }));
-  // The shipper closes before the spool, because the spool then drops the calls that the last shipped entries have closed.
+  // The shipper closes before the spool, because the spool then drops the calls closed by the entries that the shipper wrote last.
   keep(shipper);
   const taken =
     store && system.ledger.allowances
@@ -188,7 +188,7 @@ async function openMoney({ env, dataFolder, system }: Files, { database }: Store
 
 type Money = Awaited<ReturnType<typeof openMoney>>;
 
-/** Builds the parts for policies and plugins, and starts the plugins. */
+/** Builds the parts of the gateway that policies and plugins use, and starts the plugins. */
 async function openGateway(files: Files, stores: Stores, money: Money, { keep }: Resources) {
   const { system, plugins, proxies, env, dataFolder } = files;
   const { database, live, source, role } = stores;
@@ -197,8 +197,8 @@ async function openGateway(files: Files, stores: Stores, money: Money, { keep }:
   keep(stopTracing, () => stopTracing?.());
   const refusedCalls = startRefusedCalls({ database, log });
   keep(refusedCalls, () => refusedCalls.close());
-  const keptObjects = startVendorResources({ database, log, maxKept: system.maxKept });
-  keep(keptObjects, () => keptObjects.close());
+  const vendorResources = startVendorResources({ database, log, maxVendorResources: system.maxVendorResources });
+  keep(vendorResources, () => vendorResources.close());
   const egress = openEgress();
   keep(egress, () => egress.close());
   const health = new UpstreamHealth({ rules: ejectionRules(system.ejection) });
@@ -223,7 +223,7 @@ async function openGateway(files: Files, stores: Stores, money: Money, { keep }:
     health,
     refusedCalls,
     sessionIds: await openSessionIds(database),
-    keptObjects,
+    vendorResources,
     answers: openAnswerStore(system),
     openCalls,
     log,
@@ -233,7 +233,7 @@ async function openGateway(files: Files, stores: Stores, money: Money, { keep }:
     isStopping: () => stopping.signal.aborted,
     isOutboxFull: outbox.isFull,
   };
-  /** Fixes the configuration, so that it does not change during a call. */
+  /** Fixes the configuration of a call, so that a reload does not change it during the call. */
   const forPolicies = (configuration: Configuration<Policy>) => withConfiguration(parts, () => configuration);
   let routes: readonly Route[] = [];
   refuseShortToken(env['ADMIN_TOKEN'], live.current.gateway.admin.host);
@@ -270,12 +270,12 @@ function openAnswerStore({ answerStore }: Files['system']): AnswerStore | undefi
 }
 
 function socketSettings({ webSockets, clientIdle }: Files['system']): SocketSettings {
-  const { mostOfKey, mostFrameBytes, idle, life } = webSockets;
+  const { maxPerKey, maxFrameBytes, idle, life } = webSockets;
   const times = { idleMs: parseDuration(idle), lifeMs: parseDuration(life), stalledMs: parseDuration(clientIdle) };
-  return { mostOfKey, mostFrameBytes, ...times };
+  return { maxPerKey, maxFrameBytes, ...times };
 }
 
-/** Accepts clients, reloads the configuration when it changes, and stops on a signal, a fault, or the order of the primary process. */
+/** Accepts clients, reloads the configuration when it changes, and stops on a signal, a fault, or a request of the primary process. */
 async function listen(files: Files, stores: Stores, money: Money, gateway: Gateway, { keep, close }: Resources) {
   const { system, manifests, proxies, configFolder, watchdog } = files;
   const { live, database } = stores;
@@ -315,7 +315,7 @@ async function listen(files: Files, stores: Stores, money: Money, gateway: Gatew
   disconnectIdleClients(servers.http, parseDuration(system.clientIdle));
   const sockets = frontDoor.takeUpgrades(servers.http);
   for (const server of [servers.http, servers.admin]) answerBrokenRequests(server, brokenRequestEnded);
-  // The public listener is already open, so its limits are set before the first wait.
+  // The public listener is already open, so its limits are set before the first `await`.
   if (await mayServeAdmin(primary)) await servers.openAdmin();
   const { kind: source } = stores.source;
   const stopReloading = reloadOnChange({ live, source, configFolder, isWatching: system.watchConfig, log });
@@ -367,7 +367,7 @@ function retireUpstreams(egress: Egress, before: Configuration, next: Configurat
   for (const { name } of before.catalog.upstreams) if (!names.has(name)) egress.retire(name);
 }
 
-/** Handles uncaught faults. Until the process serves, a fault is a failure to start. */
+/** Handles uncaught errors. Until the process serves calls, an error means that it failed to start. */
 let whenUncaught: (fault: unknown, origin: string) => void = explainStartFailure;
 
 process.on('uncaughtException', (fault, origin) => whenUncaught(fault, origin));

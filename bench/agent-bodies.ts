@@ -11,7 +11,7 @@ const SENTENCE =
 const LINE =
   '  const total = items.reduce((sum, { price, count }) => sum + price * count, 0);\n\tif (total > limit) throw new RangeError(String(total)); // "limit" is in cents\n';
 
-/** One use of a tool: what the model wrote, the arguments and the result. */
+/** One tool use in the conversation: what the model wrote, the tool's arguments and the result. */
 interface Use {
   readonly id: string;
   readonly text: string;
@@ -25,7 +25,7 @@ interface Task {
   readonly question: string;
   readonly tools: readonly { name: string; description: string; schema: object }[];
   readonly uses: readonly Use[];
-  /** Ends the conversation. A scripted upstream reads its script here. */
+  /** The last message of the conversation. A scripted upstream reads its script from this message. */
   readonly last: string;
   readonly isStream: boolean;
 }
@@ -106,7 +106,7 @@ const FORMS = {
 export type AgentForm = keyof typeof FORMS;
 
 /**
- * Makes a call of exactly `bytes` bytes, of at least 12,000.
+ * Makes a call of exactly `bytes` bytes, at least 12,000.
  * @param script for `programs/scripted-upstream.mjs`; makes the call a stream
  */
 export function agentBody(form: AgentForm, bytes: number, script?: object): string {
@@ -116,11 +116,12 @@ export function agentBody(form: AgentForm, bytes: number, script?: object): stri
   const uses: Use[] = [];
   while (bodyWith([...uses, use(uses.length)], 0).length <= bytes) uses.push(use(uses.length));
   const body = bodyWith(uses, bytes - bodyWith(uses, 0).length);
-  if (Buffer.byteLength(body) !== bytes) throw new RangeError(`no call of ${bytes} bytes can be made`);
+  if (Buffer.byteLength(body) !== bytes)
+    throw new RangeError(`cannot build a call of exactly ${bytes} bytes; use a larger size`);
   return body;
 }
 
-/** The text that fills a body up is plain, so that each character is a byte. */
+/** Returns a question padded by `fill` characters, each of which is one byte in the body. */
 function question(fill: number): string {
   return 'Find out why the total is wrong, and mend it.'.padEnd(45 + fill, ' Look at the callers too.');
 }

@@ -1,22 +1,22 @@
 /** Compares the answers that clients received with the charges for them. */
 import { formatUsd } from '../core/base/money';
 
-/** What clients received. Costs are in E8. */
+/** The answers that clients received. Costs are in E8 (1e-8 USD). */
 export interface Called {
-  /** The cost that each answer stated, by its request id. */
+  /** The cost that each successful answer stated, by the request id of its call. */
   readonly answered: ReadonlyMap<string, bigint>;
   /** Request ids of answers with another status than 200. */
   readonly refused: ReadonlySet<string>;
-  /** The number of calls whose connection ended before the whole answer. */
+  /** The number of calls whose connection ended before the client received the whole answer. */
   readonly cut: number;
 }
 
-/** What the stores contain. Costs are in E8. */
+/** The charges that Redis and Postgres contain. Costs are in E8 (1e-8 USD). */
 export interface Charged {
   readonly records: readonly { readonly requestId: string; readonly costE8: bigint }[];
-  /** The sum of all ledger entries except credits. */
+  /** The sum of all ledger entries in Postgres except credits. */
   readonly entriesE8: bigint;
-  /** The difference between the credits and the balances. */
+  /** The sum of the accounts' credits minus the sum of their balances. */
   readonly spentE8: bigint;
 }
 
@@ -26,9 +26,9 @@ export interface Comparison {
   /** The number of cut calls that were charged, and their sum. */
   readonly chargedCut: number;
   readonly chargedCutE8: bigint;
-  /** The charges minus the costs of answered calls and the charges for cut calls. */
+  /** All charges, minus the costs of answered calls and the charges for cut calls. 0 is correct. */
   readonly differenceE8: bigint;
-  /** Violations in words: an answered call must be charged exactly once, a cut one at most once, a refused one never. */
+  /** The violations, as text: the ledger must charge an answered call exactly once, a cut call at most once and a refused call never. */
   readonly wrong: readonly string[];
 }
 

@@ -1,4 +1,4 @@
-/** `npm run bench -- <scenarios>`: starts everything it needs, measures, prints one table per scenario, stops everything. */
+/** `npm run bench -- <scenarios>`: starts the required services, runs the measurements, prints one table per scenario, and stops the services. */
 import { writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { Argument, Command, InvalidArgumentError, Option } from 'commander';
@@ -91,7 +91,7 @@ function commandLine(): Command {
 function number(text: string): number {
   const value = Number(text);
   if (text.trim() === '' || !Number.isFinite(value) || value < 0)
-    throw new InvalidArgumentError('not a number from 0.');
+    throw new InvalidArgumentError('expected a number of 0 or more.');
   return value;
 }
 
@@ -105,7 +105,9 @@ function subjectNames(text: string): string[] {
   const names = text.split(',').map((name) => name.trim());
   const unknown = names.filter((name) => !SUBJECTS.some((subject) => subject.name === name));
   if (unknown.length > 0) {
-    throw new InvalidArgumentError(`${unknown.join(', ')} is none of ${SUBJECTS.map(({ name }) => name).join(', ')}.`);
+    throw new InvalidArgumentError(
+      `unknown subject ${unknown.join(', ')}; expected ${SUBJECTS.map(({ name }) => name).join(', ')}.`,
+    );
   }
   return names;
 }
@@ -180,12 +182,12 @@ function given(options: Options): Partial<Settings> {
   return Object.fromEntries(names.flatMap((name) => (options[name] === undefined ? [] : [[name, options[name]]])));
 }
 
-/** Makes the outcome of a scenario that could not start; the others still run. */
+/** Returns the outcome of a scenario that could not start. The remaining scenarios still run. */
 function nothing({ name }: Scenario, failure: string): Outcome {
   return { rounds: [], unavailable: { [name]: failure }, versions: {} };
 }
 
-/** Subjects that may be missing without a failure: peers that are unavailable here, and versions without workers. */
+/** Subjects whose absence is no failure: peers that are not installed here, and Tollgate versions without workers. */
 const MAY_BE_MISSING = ['portkey', 'tollgate-workers', 'worker'];
 
 function hasFailed({ subject, problems, isMissing }: Row): boolean {

@@ -1,4 +1,4 @@
-/** Requests and answers of the size and form that real calls have, with usage, so that there is something to charge. */
+/** Requests and answers as large and as structured as real ones. The answers report usage, so that the gateway has something to charge. */
 export const MODEL = 'bench-model';
 export const CHAT_PATH = '/v1/chat/completions';
 
@@ -9,11 +9,11 @@ const TEXT =
 const INSTRUCTIONS = 'You answer in two or three short sentences.';
 const QUESTION = 'How is the price of a toll road decided, and who pays least?';
 
-/** The form of calls of one protocol. */
+/** The path, requests and answers of one protocol. */
 export interface Protocol {
   readonly path: string;
   body(model: string): string;
-  /** Returns a call with a script for its stream: `programs/scripted-upstream.mjs` reads it from the last message. */
+  /** Returns a streaming call whose last message is the script. `programs/scripted-upstream.mjs` reads the script and streams accordingly. */
   scriptedBody(script: object): string;
 }
 
@@ -54,7 +54,7 @@ export const MESSAGES: Protocol = {
   scriptedBody: CHAT.scriptedBody,
 };
 
-/** Calls like those of Codex: the vendor stores nothing. */
+/** Responses calls like those of Codex: they ask the vendor to store nothing. */
 export const RESPONSES: Protocol = {
   path: '/v1/responses',
   body: (model) =>
@@ -125,7 +125,7 @@ export const RESPONSES_ANSWER = JSON.stringify({
   },
 });
 
-/** Makes a conversation of many long messages, of exactly `bytes` bytes. */
+/** Makes a chat request with many long messages, of exactly `bytes` bytes. */
 export function largeBody(bytes: number): Buffer {
   const messageBytes = 250_000;
   const body = (fill: number) =>
@@ -142,7 +142,7 @@ export function largeBody(bytes: number): Buffer {
   return Buffer.from(text.padEnd(bytes, ' '));
 }
 
-/** Makes text with escapes, as source code has them. */
+/** Makes text that JSON must escape, such as quotes and line breaks in source code. */
 function longText(characters: number): string {
   const line = `${TEXT}\n\t"${TEXT}"\n`;
   return line.repeat(Math.ceil(characters / line.length)).slice(0, Math.floor(characters * 0.98));

@@ -1,7 +1,4 @@
-/**
- * Runs rounds in which every subject is restarted and runs alone, so that memory is measured from a known state. `body`, `stream`, `idle` and `start` use
- * them.
- */
+/** Runs rounds that restart each subject and run it alone, so that memory is measured from a known state. `body`, `stream`, `idle` and `start` use them. */
 import { CHAT, CHAT_ANSWER, MESSAGES_ANSWER, MODEL, RESPONSES_ANSWER } from './bodies';
 import type { Rig } from './rig';
 import { attempt, type Outcome, orderOfRound } from './scenario';
@@ -17,9 +14,9 @@ export interface FreshRound {
 }
 
 export interface FreshOptions extends Pick<StartOptions, 'nodeArgs'> {
-  /** Starts another upstream. Default: the scripted one. */
+  /** Starts an upstream other than the default, which is the scripted upstream. */
   startUpstream?(rig: Rig): Promise<Upstream>;
-  /** Whether no calls are made before the measurement. */
+  /** Whether the round makes no warm-up calls before the measurement. */
   readonly isCold?: boolean;
 }
 
@@ -71,7 +68,7 @@ async function startScriptedUpstream(rig: Rig): Promise<Upstream> {
   return { url: `http://127.0.0.1:${await program.message<number>('port')}`, pid: program.pid };
 }
 
-/** Makes calls before memory is measured, so that everything is loaded and compiled. */
+/** Makes 200 calls before the measurement of memory, so that the subject has loaded and compiled its code. */
 async function warm(running: RunningSubject): Promise<void> {
   await checkAnswer(running);
   const headers = { 'content-type': 'application/json', ...running.headers };

@@ -1,4 +1,4 @@
-/** Describes the machine of a table, because its measurements mean nothing without it. */
+/** Describes the machine that produced a table, because the measurements mean nothing without it. */
 import { execFileSync } from 'node:child_process';
 import { cpus, release, totalmem } from 'node:os';
 import { findProgram } from '../test/support/programs';
@@ -31,7 +31,7 @@ export function describeVersions(node: string): Record<string, string> {
   };
 }
 
-/** Runs a program for its version. Some print it on stderr and exit with 1. */
+/** Returns the output of a program that prints its version, with stderr and whatever its exit status. */
 function said(file: string, args: readonly string[]): string {
   try {
     return execFileSync('sh', ['-c', '"$0" "$@" 2>&1 || true', file, ...args], { encoding: 'utf8' }).trim();

@@ -7,7 +7,7 @@ const TICKS_PER_SECOND = Number(execFileSync('getconf', ['CLK_TCK']).toString())
 interface ProcessStat {
   readonly pid: number;
   readonly parent: number;
-  /** The CPU time of the process and of its children that have exited. */
+  /** The CPU time in seconds of the process and of its children that have exited. */
   readonly cpuSeconds: number;
 }
 
@@ -24,7 +24,7 @@ export function residentBytes(roots: readonly number[]): number {
   return treeOf(roots).reduce((sum, { pid }) => sum + statusBytes(pid, 'VmRSS'), 0);
 }
 
-/** Returns the highest resident memory since the start or `resetPeak`, summed over the processes. */
+/** Returns the peak resident memory since the start or since `resetPeak`, summed over the processes and their children. */
 export function peakResidentBytes(roots: readonly number[]): number {
   return treeOf(roots).reduce((sum, { pid }) => sum + statusBytes(pid, 'VmHWM'), 0);
 }
@@ -33,10 +33,7 @@ export function resetPeak(roots: readonly number[]): void {
   for (const { pid } of treeOf(roots)) writeFileSync(`/proc/${pid}/clear_refs`, '5');
 }
 
-/**
- * Waits until the processes are idle, for example until usage records are shipped. The work after a subject's calls then counts in its own CPU time,
- * and does not slow the next.
- */
+/** Waits until the processes are idle, for example until usage records are shipped. Their late work then does not slow the next subject or count for it. */
 export async function quiet(roots: readonly number[], maxMs = 15_000): Promise<boolean> {
   const deadline = Date.now() + maxMs;
   while (Date.now() < deadline) {

@@ -13,7 +13,7 @@ export interface Nginx {
 }
 
 export interface UpstreamNginx extends Nginx {
-  /** Returns the number of requests so far, including the request for this number. */
+  /** Returns the number of requests so far, including the request that reads the counter. */
   requests(): Promise<number>;
 }
 
@@ -24,9 +24,9 @@ const ANSWERS = {
 };
 
 /**
- * Starts the upstream of the JSON scenarios: a static answer of each protocol after `delayMs`, so that it is never the bottleneck. nginx can wait
- * only before it answers 401. A delayed call is therefore one without the password, whose 401 is replaced by the answer.
- * @param readsBodies whether it reads all of a body first, as a proxy before itself
+ * Starts the upstream of the JSON scenarios: a static answer per protocol after `delayMs`, so that the upstream is never the bottleneck.
+ * nginx can delay only a 401. A delayed call therefore lacks a password, and nginx replaces its 401 by the answer.
+ * @param readsBodies whether a proxy in front of the answers first reads each body completely
  */
 export async function startUpstreamNginx(rig: Rig, delayMs = 0, readsBodies = false): Promise<UpstreamNginx> {
   const answerAt = ([path, answer]: [string, string], index: number) =>
@@ -64,7 +64,7 @@ export async function startUpstreamNginx(rig: Rig, delayMs = 0, readsBodies = fa
   return { ...nginx, requests: () => readRequests(nginx.url) };
 }
 
-/** Starts a proxy in C for the same bytes, with kept connections to the upstream. */
+/** Starts nginx as a reverse proxy in C for the same bytes, with kept-alive connections to the upstream. */
 export function startProxyNginx(rig: Rig, upstreamUrl: string): Promise<Nginx> {
   return startNginx(
     rig,
@@ -123,6 +123,6 @@ ${servers}
 async function readRequests(url: string): Promise<number> {
   const text = await (await fetch(`${url}/status`)).text();
   const [, requests] = /^\s*\d+ \d+ (\d+)/m.exec(text) ?? [];
-  if (requests === undefined) throw new Error(`nginx gave no count of its requests: ${text}`);
+  if (requests === undefined) throw new Error(`the status page of nginx has no count of requests: ${text}`);
   return Number(requests);
 }

@@ -2,9 +2,9 @@ import { Redis } from 'ioredis';
 
 /** Counters of a Redis since its start. */
 export interface RedisCounts {
-  /** The number of scripts, which are the ledger's requests. */
+  /** The number of Lua scripts that Redis ran. Every request of the ledger is one script. */
   readonly scripts: number;
-  /** The number of reads with commands from its connections. Commands written together count as one. */
+  /** The number of socket reads in which Redis received commands. Pipelined commands that arrive together count as one read. */
   readonly reads: number;
 }
 

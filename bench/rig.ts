@@ -10,13 +10,13 @@ import { startRedis, type TestRedis } from '../test/support/redis';
 import { until } from '../test/support/until';
 
 export const PROJECT_FOLDER = join(__dirname, '..');
-/** The folder of downloads between runs. They are neither committed nor dependencies. */
+/** The folder that caches downloads between runs. The files are neither committed nor dependencies. */
 export const CACHE_FOLDER = join(__dirname, '.cache');
 const PROGRAMS_FOLDER = join(__dirname, 'subjects', 'programs');
 
 const execute = promisify(execFile);
 
-/** The error for a subject that is not available here. Its row shows why. */
+/** The error for a subject that cannot run on this machine. The subject's row shows the reason. */
 export class NotAvailable extends Error {
   override readonly name = 'NotAvailable';
 }
@@ -36,7 +36,7 @@ export interface RigOptions {
 export interface Program {
   readonly pid: number;
   readonly child: ChildProcess;
-  /** Returns the next message of this form from the program. */
+  /** Waits for the program's next message that has the member `key`, and returns that member. */
   message<T>(key: string, withinMs?: number): Promise<T>;
   stop(): Promise<void>;
 }
@@ -72,14 +72,14 @@ export class Rig {
     return rig;
   }
 
-  /** Makes a part of this rig that can be stopped earlier. */
+  /** Returns a part of this rig that can be stopped before the rest. */
   scope(): Rig {
     const scope = new Rig(this.options, this.folder, this.#root);
     this.onStop(() => scope.stop());
     return scope;
   }
 
-  /** Ends short-lived programs, for example a round of wrk, when the rig stops. */
+  /** Aborts when the rig stops, so that short-lived programs end, for example a round of wrk. */
   get signal(): AbortSignal {
     return this.#root.#abort.signal;
   }
@@ -88,7 +88,7 @@ export class Rig {
     this.#stops.push(stop);
   }
 
-  /** Stops everything once, even if both a signal and the end of the run request it. */
+  /** Stops all services. Runs once, even if both a signal and the end of the run request it. */
   stop(): Promise<void> {
     this.#stopped ??= this.#stopAll();
     return this.#stopped;
@@ -105,13 +105,13 @@ export class Rig {
     const service = await starting;
     if (this.#stopped !== undefined) {
       await service.stop();
-      throw new Error('the rig is being stopped');
+      throw new Error('the rig is stopping; it starts no more services');
     }
     this.onStop(() => service.stop());
     return service;
   }
 
-  /** Returns a new name in the rig's temporary folder. */
+  /** Returns an unused path in the rig's temporary folder. The path ends with the name. */
   path(name: string): string {
     this.#root.#files += 1;
     return join(this.folder, `${this.#root.#files}-${name}`);
@@ -124,8 +124,8 @@ export class Rig {
   }
 
   /**
-   * Starts a Redis with the documented durability: an append-only file, synced every second. The file is not rewritten, because that would affect
-   * only one round.
+   * Starts a Redis with the documented durability: an append-only file, synced every second. Redis never rewrites the file, because a
+   * rewrite would affect only one round.
    */
   redis(more: readonly string[] = []): Promise<TestRedis> {
     return this.keep(
@@ -133,13 +133,13 @@ export class Rig {
     );
   }
 
-  /** Returns the one Postgres of the whole run. */
+  /** Returns the Postgres that the whole run shares, and starts it on the first call. */
   postgres(): Promise<TestPostgres> {
     this.#root.#postgres ??= this.#root.keep(startPostgres());
     return this.#root.#postgres;
   }
 
-  /** Returns the compiled project as in production: `<project>/dist`. */
+  /** Returns the folder of the compiled project, as in production: `<project>/dist`. */
   async dist(): Promise<string> {
     const folder = join(PROJECT_FOLDER, 'dist');
     if (this.options.build) {
@@ -150,7 +150,7 @@ export class Rig {
     return folder;
   }
 
-  /** Starts one of the bench's stand-alone programs on the chosen Node. */
+  /** Starts one of the bench's stand-alone programs with the Node binary of the options. */
   program(name: string, options: ProgramOptions = {}): Promise<Program> {
     return this.node(name, join(PROGRAMS_FOLDER, name), options);
   }
@@ -177,10 +177,10 @@ export class Rig {
   }
 }
 
-/** The path of the preloaded probe of the event loop; see `programs/loop-probe.cjs`. */
+/** The path of the script that measures the event loop when Node preloads it; see `programs/loop-probe.cjs`. */
 export const LOOP_PROBE = join(PROGRAMS_FOLDER, 'loop-probe.cjs');
 
-/** Returns the environment of programs, which must not depend on the caller's shell. */
+/** Returns the environment variables of started programs. They must not depend on the caller's shell. */
 function environment(): NodeJS.ProcessEnv {
   const { PATH, HOME, LANG, TMPDIR } = process.env;
   return { PATH, HOME, LANG, TMPDIR, NODE_ENV: 'production' };
@@ -221,7 +221,7 @@ function program(name: string, child: ChildProcess, log: string): Program {
         withinMs,
       );
       if (value === 'ended')
-        throw new Error(`${name} ended: ${failure?.message ?? lastLines(readFileSync(log, 'utf8'))}`);
+        throw new Error(`the program ${name} exited: ${failure?.message ?? lastLines(readFileSync(log, 'utf8'))}`);
       return value as T;
     },
     stop: () => stopChild(child),
@@ -242,7 +242,7 @@ function lastLines(text: string): string {
   return text.trim().split('\n').slice(-3).join(' | ').slice(-400);
 }
 
-/** Runs the work and stops everything afterwards in any case. */
+/** Runs the work with a new rig, and stops all of the rig's services afterwards, even if the work throws. */
 export async function withRig<T>(options: RigOptions, work: (rig: Rig) => Promise<T>): Promise<T> {
   const rig = await Rig.open(options);
   const interrupt = (signal: NodeJS.Signals) => {

@@ -22,9 +22,9 @@ export interface Settings {
 export interface Scenario {
   readonly name: string;
   readonly summary: string;
-  /** Returns whether a subject takes part. */
+  /** Returns whether the scenario measures a subject. */
   includes(subject: Subject): boolean;
-  /** The settings that it uses, with their defaults, for the help text. */
+  /** The settings that the scenario uses, with their defaults, for the help text. */
   readonly defaults: Partial<Settings>;
   layout(settings: Settings): Layout;
   run(rig: Rig, subjects: readonly Subject[], settings: Settings): Promise<Outcome>;
@@ -32,12 +32,12 @@ export interface Scenario {
 
 export interface Outcome {
   readonly rounds: readonly Round[];
-  /** The subjects that could not be started, and why. */
+  /** The reason for each subject that could not start, by the subject's name. */
   readonly unavailable: Readonly<Record<string, string>>;
   readonly versions: Readonly<Record<string, string>>;
 }
 
-/** Names the rows of one of several cases after it. */
+/** Appends the name of a case to the names of the outcome's rows, for a scenario with several cases. */
 export function inCase({ rounds, unavailable, versions }: Outcome, suffix: string): Outcome {
   const renamed = <T>(rows: Readonly<Record<string, T>>): Record<string, T> =>
     Object.fromEntries(Object.entries(rows).map(([subject, row]) => [subject + suffix, row]));
@@ -54,18 +54,18 @@ export function mergeCases(outcomes: readonly Outcome[]): Outcome {
   };
 }
 
-/** Returns the subjects in the order of a round. Each round begins with another one, so that no subject always follows the same one. */
+/** Returns the subjects in the order of a round. Each round begins with a different subject, so that no subject always runs after the same one. */
 export function orderOfRound<T>(all: readonly T[], round: number): T[] {
   const first = round % Math.max(1, all.length);
   return [...all.slice(first), ...all.slice(0, first)];
 }
 
-/** Runs a part of a round. A failure is shown as failed; an unavailable subject is left out of later rounds. */
+/** Runs a part of a round. Returns a failure instead of throwing. Later rounds leave out a subject that is unavailable. */
 export async function attempt<T>(rig: Rig, work: () => Promise<T>): Promise<{ readonly value: T } | Failure> {
   try {
     return { value: await work() };
   } catch (error) {
-    // Ignores failures that occur because everything is being stopped.
+    // Throws if the rig is stopping, because the failure is then only a consequence of the stop.
     rig.signal.throwIfAborted();
     const cause = error instanceof Error && error.cause instanceof Error ? ` (${error.cause.message})` : '';
     const message = error instanceof Error ? error.message + cause : String(error);

@@ -1,7 +1,4 @@
-/**
- * Turns rounds into a table. Ratios and differences are taken within a round, between measurements of the same minute, and the median is taken of
- * these.
- */
+/** Turns rounds into a table. Ratios and differences are computed within a round, from measurements of the same minute; the table has their medians. */
 
 /** The measurements of one subject in one round; a failed round has none. */
 export type Metrics = Readonly<Record<string, number>>;
@@ -9,7 +6,7 @@ export type Round = Readonly<Record<string, Metrics | Failed>>;
 
 export interface Failed {
   readonly failed: string;
-  /** Measurements of a failed round that are shown because they help to find the failure. */
+  /** The measurements of a failed round, which are shown because they help to find the cause. */
   readonly measured?: Metrics;
 }
 
@@ -19,10 +16,10 @@ export interface Measured {
   readonly digits: number;
 }
 
-/** The mark between a row's subject and its case, if a round measures several, as in `tollgate @ 20 ms`. */
+/** The separator between a row's subject and its case, as in `tollgate @ 20 ms`, if a round measures several cases. */
 export const CASE_MARK = ' @ ';
 
-/** A measurement relative to another subject of the same round and case. */
+/** A column whose values are relative to another subject of the same round and case. */
 export interface Compared extends Measured {
   readonly of: string;
   readonly against: string;
@@ -62,7 +59,7 @@ export interface Row {
   readonly subject: string;
   readonly cells: Readonly<Record<string, Spread>>;
   readonly problems: readonly string[];
-  /** Whether it could not be started, or this version lacks it. */
+  /** Whether the subject could not start, or its version lacks what the scenario measures. */
   readonly isMissing: boolean;
 }
 
@@ -122,7 +119,7 @@ function valueIn(round: Round, subject: string, column: Column): number | undefi
   return column.how === 'ratio' ? own / other : own - other;
 }
 
-/** Returns a measurement, or undefined if the round failed or lacks it. */
+/** Returns a measurement; undefined if the subject's round failed or did not measure it. */
 export function figure(round: Round, subject: string, key: string): number | undefined {
   const metrics = round[subject];
   if (metrics === undefined) return undefined;
@@ -141,7 +138,7 @@ function problemsOf(rounds: readonly Round[], subject: string): string[] {
   });
 }
 
-/** Prints a table as wide as its columns, followed by failures, targets and notes. */
+/** Prints a table with columns as wide as their contents, followed by failures, targets and notes. */
 export function render(layout: Layout, rows: readonly Row[], targets: readonly JudgedTarget[]): string {
   const used = layout.columns.filter(({ key }) => rows.some(({ cells }) => cells[key] !== undefined));
   const lines = [

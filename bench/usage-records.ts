@@ -4,18 +4,18 @@ import { sumSomeUntil } from '../core/records/usage-roll-up';
 export const RARE_MODEL = 'rarely-called';
 export const RARE_UPSTREAM = 'rarely-asked';
 
-/** A key of the account with few calls. */
+/** The id of a key with very few usage records. */
 export const RARE_KEY = '00000000-0000-7000-9000-00000000ffff';
 
 const BATCH = 250_000;
 
-/** The time up to which all records are summed, as old records are in production. */
+/** The time until which records are summed. It is after all of them, as for old records in production. */
 const LATER = new Date(Date.now() + 91 * 86_400_000);
 
 /**
- * Writes usage records over three months from the first of this one, so that they stand in several partitions: 6 of 10 belong to one account, the
- * rest to 500 others. Keys, models and upstreams are skewed, and one of each occurs in only 1 of 50,000 calls; 97 % were answered. The database
- * generates them: 10^6 in well under a minute.
+ * Writes usage records over three months from the first of the current month, which cover several partitions: 6 of 10 belong to one
+ * account, the rest to 500 others. Keys, models and upstreams are skewed, and one of each occurs in only 1 of 50,000 calls; 97 % were
+ * answered. Postgres generates the records: 10^6 in well under a minute.
  */
 export async function fillUsageRecords(
   database: Knex,
@@ -40,7 +40,7 @@ export async function fillUsageRecords(
   await database.raw('VACUUM ANALYZE usage_records, usage_sums');
 }
 
-/** Returns the search indexes. Building them again after the insert takes a tenth of the time. */
+/** Returns name and definition of the search indexes, because rebuilding them after the insert takes a tenth of the time. */
 async function searchIndexes(database: Knex): Promise<readonly { name: string; definition: string }[]> {
   const { rows } = await database.raw(`SELECT indexname AS name, indexdef AS definition FROM pg_indexes
     WHERE tablename = 'usage_records' AND indexdef NOT LIKE 'CREATE UNIQUE%'`);
@@ -72,7 +72,7 @@ const FILL = `
       CASE WHEN random() < 0.97 THEN 200 WHEN random() < 0.6 THEN 400 WHEN random() < 0.9 THEN 429 ELSE 502 END AS status
     FROM generate_series(:from::bigint, :to::bigint) AS n) AS made`;
 
-/** Opens a connection without time limits, for statements that no gateway runs. */
+/** Opens a database connection without time limits, for long statements that only the bench runs. */
 export function patientDatabase(databaseUrl: string): Knex {
   return knex({ client: 'pg', connection: databaseUrl, pool: { min: 1, max: 1 } });
 }

@@ -1,4 +1,4 @@
-/** Runs rounds of wrk on every subject in turn, with nginx as the upstream. `json` and `latency` use them. */
+/** Runs rounds of wrk on each subject, one after the other, with nginx as the upstream. `json` and `latency` use them. */
 import { CHAT, MODEL, type Protocol } from './bodies';
 import { cpuSeconds, peakResidentBytes, quiet } from './measure';
 import { startUpstreamNginx, type UpstreamNginx } from './nginx';
@@ -14,19 +14,19 @@ interface Running {
   readonly running: RunningSubject;
 }
 
-/** The differences of a scenario from `json`. */
+/** The options in which a scenario differs from `json`. */
 export interface WrkOptions extends Pick<StartOptions, 'limits'> {
-  /** The delay of the upstream before its answer. */
+  /** The upstream's delay before its answer, in ms. Default: none. */
   readonly delayMs?: number;
-  /** The body of all calls. Default: that of the subject's protocol. */
+  /** The body of all calls. Default: the short body of the subject's protocol. */
   readonly body?: string | ((protocol: Protocol) => string);
-  /** Whether the upstream reads all of a body before it answers. */
+  /** Whether the upstream reads each body completely before it answers. */
   readonly readsBodies?: boolean;
-  /** Measures a round. Default: one run with the connections of the settings. */
+  /** Measures a round by calling `run`. Default: one run with the number of connections in the settings. */
   measureRound?(run: (connections: number) => Promise<Metrics>): Promise<Metrics>;
 }
 
-/** Runs the rounds. All subjects stay up for the whole scenario and are idle while another one is measured. */
+/** Runs the rounds. All subjects stay up during the scenario; while one is measured, the others are idle. */
 export async function runWrkRounds(
   rig: Rig,
   subjects: readonly Subject[],
@@ -62,7 +62,7 @@ export async function runWrkRounds(
   return { rounds, unavailable, versions: versionsOf(started) };
 }
 
-/** Starts a subject and checks one answer before any is counted. */
+/** Starts a subject and checks one of its answers before the measurement. */
 async function startAndWarm(
   rig: Rig,
   subject: Subject,
@@ -86,10 +86,10 @@ export async function checkAnswer({ url, headers, protocol = CHAT }: RunningSubj
     body: protocol.body(MODEL),
   });
   const text = await response.text();
-  if (response.status !== 200) throw new Error(`the first call was answered ${response.status}: ${text.slice(0, 300)}`);
+  if (response.status !== 200) throw new Error(`the first call failed with ${response.status}: ${text.slice(0, 300)}`);
   const { usage } = JSON.parse(text) as { usage?: { completion_tokens?: number; output_tokens?: number } };
   if ((usage?.completion_tokens ?? usage?.output_tokens) !== 61)
-    throw new Error(`the first answer has no usage: ${text.slice(0, 300)}`);
+    throw new Error(`the first response reports no usage: ${text.slice(0, 300)}`);
 }
 
 async function measure(rig: Rig, running: RunningSubject, upstream: UpstreamNginx, load: Load): Promise<Metrics> {

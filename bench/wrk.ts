@@ -1,4 +1,4 @@
-/** Runs wrk once: POST with a body, and all errors counted. */
+/** Runs wrk once: it sends POST requests with a body, and counts all errors. */
 import { execFile } from 'node:child_process';
 import { writeFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
@@ -12,7 +12,7 @@ export interface Load {
   readonly headers: Readonly<Record<string, string>>;
   /** The bodies of the calls, drawn at random. */
   readonly bodies: readonly string[];
-  /** The keys of the calls, in turn, with the first body. Default: the key in the headers. */
+  /** The API keys that calls with the first body use one after the other. Default: the key in the headers. */
   readonly keys?: readonly string[] | undefined;
   readonly connections: number;
   readonly seconds: number;
@@ -25,7 +25,7 @@ export interface LoadResult {
   readonly p99Ms: number;
 }
 
-/** The error of a run with at least one wrong answer, which is no measurement. */
+/** The error of a run with at least one wrong answer. Its measurements are not used. */
 export class LoadFailed extends Error {
   override readonly name = 'LoadFailed';
 }
@@ -72,11 +72,11 @@ function judge(summary: WrkSummary): LoadResult {
   };
 }
 
-/** Writes the script. Lua's long strings contain JSON unchanged. */
+/** Writes wrk's Lua script. Lua's long strings contain JSON unchanged. */
 function luaScript({ headers, bodies, keys }: Load, keyFile: string): string {
   const quote = (text: string) => `[==[${text}]==]`;
   const lines = Object.entries(headers).map(([name, value]) => `wrk.headers[ ${quote(name)} ] = ${quote(value)}`);
-  // Defines a request function only if there is something to choose, because it takes CPU from the measured cores.
+  // Defines a request function only if calls differ, because running it takes CPU from the measured cores.
   const body =
     bodies.length === 1 || keys !== undefined
       ? `wrk.body = ${quote(bodies[0] ?? '')}`

@@ -2,7 +2,7 @@ import { seeded } from '../test/support/random';
 
 const DRAWN_FROM = 2 ** 32;
 
-/** Draws numbers from 0 to below `of`: number n with a probability proportional to 1 / (n + 1) ^ s. A seed repeats them. */
+/** Draws `count` numbers from 0 to `of` - 1: number n with a probability proportional to 1 / (n + 1) ^ s. The same seed repeats the draws. */
 export function zipfDraws(count: number, { of, s, seed }: { of: number; s: number; seed: number }): number[] {
   const random = seeded(seed);
   let total = 0;
@@ -10,7 +10,7 @@ export function zipfDraws(count: number, { of, s, seed }: { of: number; s: numbe
   return Array.from({ length: count }, () => firstAbove(sums, (random.below(DRAWN_FROM) / DRAWN_FROM) * total));
 }
 
-/** Returns the index of the first of the ascending numbers above the wanted one. */
+/** Returns the index of the first number above `wanted` in an ascending list. */
 function firstAbove(ascending: Float64Array, wanted: number): number {
   let [low, high] = [0, ascending.length - 1];
   while (low < high) {

@@ -11,7 +11,7 @@ interface Options {
   readonly note?: string;
 }
 
-/** Returns a verb that books an amount once per idempotency key. */
+/** Returns a command that credits or debits an account. The gateway books the amount once per idempotency key. */
 function adjusts(noun: 'credits' | 'debits', summary: string): Verb {
   return (root, open) => {
     root
@@ -38,7 +38,7 @@ function adjusts(noun: 'credits' | 'debits', summary: string): Verb {
 export const credit = adjusts('credits', 'add money to an account, for example: credits add <account> 25.00');
 export const debit = adjusts('debits', 'debit money from an account, at most what is available');
 
-/** Adds the idempotency key to a failure's message, because the amount may have been booked. A retry with that key books it at most once. */
+/** Adds the idempotency key to a failure's message, because the gateway may have booked the amount. A retry with that key books it at most once. */
 async function naming<T>(idempotencyKey: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work();

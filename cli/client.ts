@@ -6,7 +6,7 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 
 /** A client of the gateway's admin listener. */
 export interface Client {
-  /** Sends a request and returns the answer's JSON as `T`, without checking it. @throws Failure that says what to do */
+  /** Sends a request and returns the answer's JSON as `T`, without validation. @throws Failure that says what to do */
   ask<T>(method: string, path: string, body?: object, headers?: Readonly<Record<string, string>>): Promise<T>;
   /** Returns the answer's body as a stream. */
   open(path: string): Promise<ReadableStream<Uint8Array>>;
@@ -51,7 +51,7 @@ export function connect(environment: Environment): Client {
   };
 }
 
-/** Returns the path and query of a list, without filters that are not given. */
+/** Returns the path of a list with the filters as its query. Filters without a value are left out. */
 export function withQuery(path: string, filters: Readonly<Record<string, string | undefined>>): string {
   const query = new URLSearchParams();
   for (const [name, value] of Object.entries(filters)) if (value !== undefined) query.set(name, value);
@@ -60,7 +60,9 @@ export function withQuery(path: string, filters: Readonly<Record<string, string 
 
 function baseUrl(text: string): string {
   if (!/^https?:\/\/[^/]/.test(text) || !URL.canParse(text)) {
-    throw new UsageError(`TOLLGATE_URL is "${text}"; write it as ${DEFAULT_URL}.`);
+    throw new UsageError(
+      `TOLLGATE_URL is "${text}", which is not a valid URL; set it to a URL such as ${DEFAULT_URL}.`,
+    );
   }
   return text.replace(/\/+$/, '');
 }
@@ -68,7 +70,7 @@ function baseUrl(text: string): string {
 async function readToken(environment: Environment, base: string): Promise<{ token: string; source: string }> {
   const given = environment['TOLLGATE_TOKEN'];
   if (given !== undefined && given !== '') return { token: given, source: 'TOLLGATE_TOKEN' };
-  // The data folder holds the secret of the gateway on this machine. It must not be sent to another machine.
+  // The secret in this data folder is valid only for the local gateway and must not be sent to another machine.
   if (!LOOPBACK.test(new URL(base).hostname)) {
     throw new Failure(
       `TOLLGATE_TOKEN is not set. Set it to an operator's token, or the ADMIN_TOKEN, of the gateway at ${base}.`,

@@ -4,7 +4,7 @@ import type { Answers } from '../shapes/answers';
 import type { AdminRoute, Shown } from './command';
 import { type Columns, same } from './output';
 
-/** The columns of tables, by what they show. */
+/** The columns of tables, by the kind of item that a table shows. */
 
 type Of<R extends AdminRoute> = Columns<Shown<R>>;
 
@@ -79,7 +79,7 @@ export const UPSTREAM: Of<'GET /admin/v1/upstreams/{name}'> = {
   name: ({ name }) => name,
   adapters: ({ adapters }) => adapters.join(', '),
   ...same('tier', 'state'),
-  // An upstream without calls has no success rate to show.
+  // Without calls the success rate is meaningless, so the cell stays empty.
   'success %': ({ successRate, attempts: { answered, failed } }) =>
     successRate === null || (successRate === 1 && answered + failed === 0) ? null : (successRate * 100).toFixed(1),
   'first token ms': ({ firstTokenMs }) => firstTokenMs,
@@ -98,7 +98,7 @@ export const UPSTREAM: Of<'GET /admin/v1/upstreams/{name}'> = {
     (ejectedUntil === null ? credentialNote(credentials) : `until ${ejectedUntil}`),
 };
 
-/** Names the credentials that cannot be used, with the reason. */
+/** Lists the credentials that the gateway cannot use, each with the reason; null if there are none. */
 function credentialNote(credentials: Answers['GET /admin/v1/upstreams/{name}']['credentials']): string | null {
   const notes = credentials
     .filter(({ state }) => state !== 'available')
@@ -109,7 +109,7 @@ function credentialNote(credentials: Answers['GET /admin/v1/upstreams/{name}']['
   return notes.length === 0 ? null : notes.join('; ');
 }
 
-/** Returns a range from the lowest to the highest amount, without trailing zeros. */
+/** Returns the lowest and the highest amount as a range, without trailing zeros. */
 function range(amounts: readonly string[]): string {
   const sorted = amounts.map(Number).sort((one, two) => one - two);
   const [lowest] = sorted;
@@ -138,7 +138,7 @@ export function failed({ errorRate }: { readonly errorRate: number | null }): st
   return errorRate === null ? null : (errorRate * 100).toFixed(2);
 }
 
-/** Returns the time left, in minutes and seconds or in hours and minutes. */
+/** Returns the time from now to `at`, in minutes and seconds or in hours and minutes; null if `at` is null. */
 export function timeTo(at: string | null): string | null {
   if (at === null) return null;
   const seconds = Math.max(0, Math.round((Date.parse(at) - Date.now()) / 1_000));
@@ -184,7 +184,7 @@ export const CHANGE: Of<'GET /admin/v1/audit'> = {
 
 type Side = Readonly<Record<string, unknown>> | null;
 
-/** Returns the members of one side that differ from the other, as JSON. `--json` shows both sides in full. */
+/** Returns the members of `side` that differ from `other`, as JSON. `--json` shows both sides in full. */
 function differing(side: Side, other: Side): string | null {
   if (side === null) return null;
   const isOther = ([name, value]: [string, unknown]) => !isDeepStrictEqual(value, other?.[name] ?? null);

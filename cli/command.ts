@@ -3,14 +3,14 @@ import type { Answers } from '../shapes/answers';
 import { type Client, connect, type Environment, withQuery } from './client';
 import { type Columns, type Output, showList, showOne } from './output';
 
-/** The environment of a verb. The client is created on first use. */
+/** What a command may use: client, output and environment. The client is created on first use. */
 export interface Session {
   readonly client: Client;
   readonly output: Output;
   readonly environment: Environment;
 }
 
-/** Adds one verb to the command of its noun. */
+/** Adds one verb, such as `create`, to the command of its noun, such as `accounts`. */
 export type Verb = (noun: Command, open: (command: Command) => Session) => void;
 
 export function sessions(environment: Environment, output: Omit<Output, 'json'>): (command: Command) => Session {
@@ -27,12 +27,12 @@ function withListOptions(command: Command): Command {
     .option('--cursor <cursor>', 'continue after the end of the previous list');
 }
 
-/** Notes for people that a list has more pages. Programs read nextCursor. */
+/** Prints a note that the list has more pages, for people. Programs read `nextCursor` instead. */
 function noteMore(output: Output, { nextCursor }: { readonly nextCursor: string | null }): void {
   if (!output.json && nextCursor !== null) output.note(`More entries: --cursor ${nextCursor}`);
 }
 
-/** A route of the operator's interface, by its method and path. */
+/** A route of the admin API, by its method and path. */
 export type AdminRoute = keyof Answers & `${string} /admin/v1/${string}`;
 
 /** What a table shows: an item of a list, or the answer itself. */
@@ -42,15 +42,15 @@ type Options = Readonly<Record<string, unknown>>;
 
 interface More<R extends AdminRoute> {
   readonly options?: readonly Option[];
-  /** Whether the list has pages, with the options --limit and --cursor. */
+  /** Whether the list is paginated. The verb then has the options --limit and --cursor. */
   readonly pages?: true;
-  /** The query of a GET. Default: the options. */
+  /** Returns the query of a GET request from the options. Default: the options themselves. */
   readonly query?: (options: Options) => Options;
-  /** The body of a POST or PATCH, from the options and the arguments that the path does not take. Default: empty. */
+  /** Returns the body of a POST or PATCH request from the options and from the arguments that are not in the path. Default: empty. */
   readonly body?: (options: Options, ...words: string[]) => object;
-  /** The members of the answer that are shown. Default: all. */
+  /** The members of the answer that the table shows. Default: all. */
   readonly members?: readonly (keyof Answers[R])[];
-  /** Runs after the table. @throws Failure for an answer that means failure */
+  /** Runs after the table is shown. @throws Failure if the answer reports a failure */
   readonly after?: (answer: Answers[R], output: Output) => void;
 }
 

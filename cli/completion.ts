@@ -2,8 +2,8 @@ import { Argument, type Command } from 'commander';
 import type { Verb } from './command';
 
 /**
- * Returns the script for bash: `source <(tollgate completion bash)`. Its path consists of the noun and verb so far, without
- * options and arguments. It offers the words after that path, or files if none fits.
+ * Returns the script for bash: `source <(tollgate completion bash)`. It looks up the nouns and verbs typed so far, without options and
+ * arguments. It offers the words that may follow them, or files if none fits.
  */
 function bashScript(words: ReadonlyMap<string, readonly Word[]>): string {
   const cases = [...words].map(([path, next]) => `    '${path}') words='${next.map(({ word }) => word).join(' ')}' ;;`);
@@ -31,7 +31,7 @@ function paths(words: ReadonlyMap<string, unknown>): string[] {
 
 const SCRIPTS = { bash: bashScript, zsh: zshScript } as const;
 
-/** Adds itself last, because it completes only the commands that exist by then. */
+/** Registers the command `completion` last, because it completes only commands that exist by then. */
 const showCompletion: Verb = (root, open) => {
   root
     .command('completion')
@@ -50,7 +50,7 @@ interface Word {
   readonly summary: string;
 }
 
-/** Returns the words that may follow each path: `''` is the program itself, `accounts` a noun, and `accounts create` a noun with a verb. */
+/** Returns the words that may follow each path: `''` is the program, `accounts` a noun, and `accounts create` a noun with a verb. */
 function completionWords(root: Command): ReadonlyMap<string, readonly Word[]> {
   const everywhere = [...root.options.map(optionWord), { word: '--help', summary: 'show the available commands' }];
   const words = new Map<string, readonly Word[]>();

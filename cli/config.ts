@@ -14,12 +14,12 @@ import type { Session, Verb } from './command';
 import { Failure, Refusal, UsageError } from './failure';
 import { type Columns, confirm, type Output, same, showList, showOne, showText } from './output';
 
-/** Returns the folder of the YAML files: the given one, or that of TOLLGATE_CONFIG_DIR, or the current one. */
+/** Returns the folder of the YAML files: the given one, otherwise TOLLGATE_CONFIG_DIR, otherwise the current folder. */
 export function folderOf(given: string | undefined, environment: Environment): string {
   return given ?? (environment['TOLLGATE_CONFIG_DIR'] || '.');
 }
 
-/** Returns the valid configuration of a folder. @throws Failure that lists all its mistakes */
+/** Returns the valid configuration of a folder. @throws Failure that lists all errors of the configuration */
 export function soundConfiguration(given: string | undefined, environment: Environment): Configuration {
   const folder = resolve(folderOf(given, environment));
   const { configuration, problems } = validateConfiguration(folder, { ...environment });
@@ -47,13 +47,13 @@ const LOOK_EVERY_MS = 200;
 
 export interface Watched {
   readonly nodes: readonly NodeShape[];
-  /** The number of nodes that could not apply the revision. */
+  /** The number of nodes that reported that they cannot apply the revision. */
   readonly failed: number;
-  /** The number of nodes that reported neither in time. */
+  /** The number of nodes that reported neither success nor failure before the timeout. */
   readonly silent: number;
 }
 
-/** Reports each node that applies a revision or cannot, until all nodes have reported or the timeout is over. */
+/** Prints each node that has applied a revision or failed to, until all nodes have reported or the timeout is over. */
 async function watchNodes(
   { client, output }: Pick<Session, 'client' | 'output'>,
   number: number,
@@ -80,7 +80,7 @@ async function watchNodes(
   }
 }
 
-/** Returns true for a node with this revision or a later one. */
+/** Returns whether a node has applied the revision with this number or a later one. */
 function hasTaken(node: NodeShape, number: number): boolean {
   return node.number !== null && node.number >= number;
 }
@@ -114,7 +114,7 @@ function withChangeOptions(command: Command): Command {
     .option('--timeout <seconds>', 'how long to wait for the nodes', '60');
 }
 
-/** Shows what would change, asks for confirmation, applies it, and waits until every node has applied it. */
+/** Shows what a new configuration changes, asks for confirmation, applies it, and waits until every node has applied it. */
 async function changeConfiguration(
   { client, output }: Session,
   path: string,
@@ -141,7 +141,7 @@ async function changeConfiguration(
   if (failed + silent > 0) throw new Failure(notEverywhere(number, plan.base.number, { failed, silent }));
 }
 
-/** Shows every problem of a configuration with its place in the given file. @throws Failure */
+/** Runs the work. Prints every problem of a rejected configuration with its position. @throws Failure */
 async function withProblems<T>(output: Output, work: () => Promise<T>, file?: string): Promise<T> {
   try {
     return await work();
@@ -194,7 +194,8 @@ function notEverywhere(
 }
 
 function toMilliseconds(seconds: string): number {
-  if (!/^\d{1,6}$/.test(seconds)) throw new UsageError(`--timeout is "${seconds}"; write whole seconds.`);
+  if (!/^\d{1,6}$/.test(seconds))
+    throw new UsageError(`--timeout is "${seconds}"; expected a whole number of seconds.`);
   return Number(seconds) * 1_000;
 }
 
@@ -276,7 +277,7 @@ export const configSchema: Verb = (noun, open) => {
     });
 };
 
-/** Loads the plugins of a folder. */
+/** Loads the plugins of the configuration in a folder. @throws Failure if the configuration has errors */
 export function loadFolder(folder: string, environment: Environment): LoadedPlugins {
   try {
     return loadPlugins(resolve(folder), { ...environment });

@@ -75,7 +75,7 @@ export const explainDialects: Verb = (noun, open) => {
     });
 };
 
-/** Returns what becomes of each member that a client may send. */
+/** Returns a row for each member that clients may send in a dialect: the gateway's action, when it applies, and why. */
 function sentRows() {
   return Object.entries(CLIENTS).flatMap(([dialect, rules]) =>
     rules.all.map(({ member, action, why, harmless }) => {
@@ -86,7 +86,7 @@ function sentRows() {
   );
 }
 
-/** Returns what a dialect of an upstream has no place for, with the names that other dialects have for it. */
+/** Returns a row for each feature that an upstream's dialect cannot express, with the feature's names in other dialects. */
 function lackedRows() {
   return Object.entries(UNSUPPORTED).flatMap(([dialect, lacks]) =>
     lacks.map(({ feature, action, why, when = 'always' }) => {
@@ -120,7 +120,7 @@ export const explainSettings: Verb = (noun, open) => {
     });
 };
 
-/** Lists the settings of a schema by their paths, each once. `<name>` stands for a name that the operator chooses. */
+/** Lists the settings of a schema by their paths, each once. `<name>` in a path stands for a name that the operator chooses. */
 function settingsOf(schema: object, path: string): readonly { setting: string; default: unknown; is: string }[] {
   const found = Object.entries(schema).flatMap(([word, value]) => {
     if (word === 'default' || typeof value !== 'object' || value === null) return [];

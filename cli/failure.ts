@@ -1,9 +1,9 @@
-/** An error with its next step, for the operator. Exit status 1. */
+/** An error that tells the operator the next step. The program exits with status 1. */
 export class Failure extends Error {
   override readonly name = 'Failure';
 }
 
-/** An error with which the gateway rejected the request: nothing was changed. */
+/** The error of a request that the gateway rejected. The gateway has changed nothing. */
 export class Refusal extends Failure {
   constructor(
     message: string,
@@ -14,12 +14,12 @@ export class Refusal extends Failure {
   }
 }
 
-/** An error in how the command was written. Exit status 2. */
+/** An error in the command line itself. The program exits with status 2. */
 export class UsageError extends Error {
   override readonly name = 'UsageError';
 }
 
-/** Reports that a child program has ended. It has already printed its own messages, so only its exit status remains. */
+/** Reports that a child program has ended. The child has already printed its messages, so the CLI only repeats its exit status. */
 export class Ended extends Error {
   override readonly name = 'Ended';
 

@@ -24,7 +24,7 @@ const init: Verb = (root, open) => {
     });
 };
 
-/** Returns a shipped file. Its schema's path becomes the one where npm installs it. */
+/** Returns the text of a shipped file. The path of its schema is changed to the path where npm installs it. */
 async function shipped(name: string): Promise<string> {
   const text = await readFile(join(OWN_FOLDER, name), 'utf8');
   return text.replace('$schema=./schemas/', '$schema=./node_modules/tollgate/schemas/');
@@ -44,7 +44,7 @@ async function packageOf(folder: string): Promise<string> {
     private: true,
     engines,
     scripts: { start: 'tollgate start', demo: 'tollgate start --demo', check: 'tollgate config validate' },
-    // No registry has Tollgate yet, so npm links the Tollgate that runs now: a checkout, or where it is installed.
+    // No npm registry has Tollgate yet, so npm links the package that runs this command.
     dependencies: { tollgate: `file:${OWN_FOLDER}` },
   };
   return `${JSON.stringify(own, null, 2)}\n`;
@@ -71,7 +71,7 @@ export default init;
 /** The folder of this package, wherever it is installed. */
 export const OWN_FOLDER = dirname(require.resolve('tollgate/package.json'));
 
-/** Creates a folder. @throws Failure if it exists or cannot be created */
+/** Creates a folder. @throws Failure if the folder exists already or cannot be created */
 export async function makeFolder(folder: string): Promise<void> {
   try {
     await mkdir(folder);

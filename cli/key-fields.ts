@@ -2,10 +2,10 @@ import { Option } from 'commander';
 import type { ShownKeyLimits } from '../core/ledger/limit-fields';
 import { UsageError } from './failure';
 
-/** The help text for times of expiry. */
+/** The text with which help and errors describe a valid expiry. */
 export const EXPIRY = 'a time from now such as 90d or 12h, a time such as 2026-12-31, or "never"';
 
-/** The option for each limit of a key except its overall limit. "none" removes a limit. */
+/** The options for the limits of a key except `balanceLimit`. "none" removes a limit. */
 const LIMITS: Readonly<Record<Exclude<keyof ShownKeyLimits, 'balanceLimit'>, Option>> = {
   dailyLimit: new Option('--daily <usd>', 'the most it may spend in a day, UTC'),
   monthlyLimit: new Option('--monthly <usd>', 'the most it may spend in a month, UTC'),
@@ -48,7 +48,7 @@ interface KeyOptions {
   readonly allAddresses?: true;
 }
 
-/** Returns the body that makes a key. Without the option it never expires. */
+/** Returns the request body that creates a key. Without the option --expires the key never expires. */
 export function newKey(options: KeyOptions, name: string | undefined): object {
   const { limit, models, markup, debug, expires = 'never', addresses, ...limits } = options;
   const expiresAt = toExpiry(expires) ?? undefined;
@@ -56,11 +56,13 @@ export function newKey(options: KeyOptions, name: string | undefined): object {
   return { ...fields, allowedAddresses: addresses, ...limitFields(limits) };
 }
 
-/** Returns the body that changes a key. @throws UsageError if it changes nothing */
+/** Returns the request body that changes a key. @throws UsageError if no option changes anything */
 export function keyChanges(options: KeyOptions): object {
   const { name, models, allModels, markup, debug, expires, addresses, allAddresses, ...limits } = options;
-  if (models !== undefined && allModels) throw new UsageError('Give --models or --all-models, not both.');
-  if (addresses !== undefined && allAddresses) throw new UsageError('Give --addresses or --all-addresses, not both.');
+  if (models !== undefined && allModels)
+    throw new UsageError('--models and --all-models exclude each other; use only one.');
+  if (addresses !== undefined && allAddresses)
+    throw new UsageError('--addresses and --all-addresses exclude each other; use only one.');
   return someOf(
     {
       name,
@@ -75,10 +77,10 @@ export function keyChanges(options: KeyOptions): object {
   );
 }
 
-/** Returns null, which removes a value, for "none". */
+/** Returns null for the text "none", which removes a value, and every other text unchanged. */
 export const orNull = (text: unknown) => (text === 'none' ? null : text);
 
-/** Returns a body with at least one member. @throws UsageError */
+/** Returns the body. @throws UsageError with the text `missing` if the body has no members */
 export function someOf(body: object, missing: string): object {
   if (Object.values(body).every((value) => value === undefined)) throw new UsageError(missing);
   return body;
@@ -95,17 +97,17 @@ function limitFields(given: Readonly<Record<string, unknown>>): object {
 function readLimit({ long, flags }: Option, text: string): string | number | null {
   if (text === 'none') return null;
   if (!flags.endsWith('<count>')) return text;
-  if (!/^[1-9]\d*$/.test(text)) throw new UsageError(`${long}: expected a whole number from 1 up, or "none".`);
+  if (!/^[1-9]\d*$/.test(text)) throw new UsageError(`${long}: expected a whole number of 1 or more, or "none".`);
   return Number(text);
 }
 
 const SECONDS = { s: 1, m: 60, h: 3_600, d: 86_400 } as const;
 
-/** Reads how long a replaced secret works. */
+/** Reads how long a replaced secret stays valid, and returns seconds. */
 export function toSeconds(text: string): number {
   if (text === '0') return 0;
   const [, count, unit] = /^(\d{1,8})([smhd])$/.exec(text) ?? [];
-  if (count === undefined) throw new UsageError('--grace: expected a time such as 24h or 7d, or 0.');
+  if (count === undefined) throw new UsageError('--grace: expected a duration such as 24h or 7d, or 0.');
   return Number(count) * SECONDS[unit as keyof typeof SECONDS];
 }
 
@@ -115,7 +117,7 @@ export const FROM = new Option(
 );
 export const TO = new Option('--to <time>', 'only before this time');
 
-/** Returns an option's time as text. A day alone means its first moment, UTC. */
+/** Returns the time in an option as text. A date without a time means 00:00 UTC of that day. */
 export function toTime(text: unknown): string | undefined {
   if (typeof text !== 'string') return undefined;
   return /^\d{4}-\d\d-\d\d$/.test(text) ? `${text}T00:00:00Z` : text;
@@ -123,7 +125,7 @@ export function toTime(text: unknown): string | undefined {
 
 const UNITS = { h: 3_600_000, d: 86_400_000 } as const;
 
-/** Reads a time of expiry: a time, a duration from now such as 90d or 12h, or null for "never". */
+/** Reads an expiry: a time, a duration from now such as 90d or 12h, or "never". Returns null for "never". */
 export function toExpiry(text: string): string | null {
   if (text === 'never') return null;
   const [, count, unit] = /^([1-9]\d{0,5})([dh])$/.exec(text) ?? [];

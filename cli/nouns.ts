@@ -49,7 +49,7 @@ interface Noun {
   readonly verbs: readonly Verb[];
 }
 
-/** All nouns with their verbs, in the order of the help. A verb that does more than one request and one table has a file of its own. */
+/** All nouns with their verbs, in the order of the help. A verb has its own file if it makes more than one request or prints more than one table. */
 export const NOUNS: Readonly<Record<string, Noun>> = {
   accounts: {
     summary: 'accounts, which pay for calls',
@@ -384,7 +384,7 @@ export const NOUNS: Readonly<Record<string, Noun>> = {
   plugin: { summary: 'your own packages', verbs: [newPlugin] },
 };
 
-/** A verb of the program itself. */
+/** A verb that follows the program's name without a noun. */
 export const showBalance = verb(
   'GET /admin/v1/accounts/{accountId}',
   'balance <account>',

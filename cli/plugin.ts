@@ -10,7 +10,7 @@ import { showText } from './output';
 
 const NAME = /^[a-z][a-z0-9-]{0,61}$/;
 
-/** The kinds of packages, each with the lines that use it in the configuration. */
+/** The kinds of plugin packages, each with the configuration lines that enable a package. */
 const KINDS: Readonly<Record<string, (name: string) => readonly string[]>> = {
   upstream: adapterLines,
   dialect: adapterLines,
@@ -48,7 +48,10 @@ const newPlugin: Verb = (noun, open) => {
     .argument('<name>')
     .description('create your own package beside system.config.yml, with passing tests')
     .action(async (kind: string, name: string, _options: object, command) => {
-      if (!NAME.test(name)) throw new UsageError(`"${name}" is not a valid package name; write it as my-plugin.`);
+      if (!NAME.test(name))
+        throw new UsageError(
+          `"${name}" is not a valid npm package name; use lower-case letters and hyphens, as in my-plugin.`,
+        );
       const { output, environment } = open(command);
       const folder = resolve(folderOf(undefined, environment), name);
       await makeFolder(folder);
@@ -58,7 +61,7 @@ const newPlugin: Verb = (noun, open) => {
     });
 };
 
-/** Copies the example of a kind under another name. Returns the copied files. */
+/** Copies the example of a kind, renamed to `name`, into a folder. Returns the copied files. */
 async function copyExample(kind: string, name: string, folder: string): Promise<string[]> {
   const example = join(OWN_FOLDER, 'examples', kind);
   await cp(example, folder, { recursive: true, filter: (path) => !path.includes('node_modules', example.length) });
@@ -71,7 +74,7 @@ async function copyExample(kind: string, name: string, folder: string): Promise<
   return files.map((file) => file.slice(folder.length + 1)).sort();
 }
 
-/** Links this program's package into the folder if npm does not find it there. The plugin must use the same modules as the gateway. */
+/** Links this program's package into the plugin's folder if npm does not find it there, because plugin and gateway must load the same modules. */
 async function findTollgate(folder: string): Promise<void> {
   try {
     createRequire(join(folder, 'index.js')).resolve('tollgate/package.json');

@@ -17,10 +17,10 @@ interface PriceDifference {
   readonly model: string;
   /** The compared value, such as `price.input`. */
   readonly what: string;
-  /** The configured value. null: it is not set. */
+  /** The configured value; null if it is not set. */
   readonly configured: string | null;
   readonly published: string | null;
-  /** The day on which the vendor's page showed it. */
+  /** The day on which the vendor's page showed the published value. */
   readonly date: string;
   readonly source: string;
 }
@@ -34,7 +34,7 @@ const DIFFERENCE_COLUMNS: Columns<PriceDifference> = {
   SOURCE: ({ source }) => source,
 };
 
-/** A model with a published price: the price of the model named in `from`, or of its own name if the vendor itself serves it. */
+/** A configured model with the vendor's published price: that of the model named in `from`, or of its own name if the vendor itself serves it. */
 interface PublishedEntry {
   readonly upstream: Upstream;
   readonly model: ModelEntry;
@@ -64,7 +64,7 @@ function fromOf(written: unknown, upstream: string, model: string): string | und
   return (endpoints?.[upstream]?.models?.[model] as { from?: string } | null | undefined)?.from;
 }
 
-/** Returns the values that the configuration sets otherwise than published. */
+/** Returns the values in which the configuration differs from the published ones. */
 export function differencesOf({ upstream, model, list, published }: PublishedEntry): readonly PriceDifference[] {
   const own = factsOf(model, model.price);
   const price = readPrice([], { ...published, mayAnswerWith: { tiers: [], speeds: [], geos: [] } }, []);
@@ -147,8 +147,8 @@ export const updatePrices: Verb = (noun, open) => {
 };
 
 /**
- * Returns the file's text with the published values, and keeps comments and everything else. A model with `from` loses its own
- * values, because it no longer needs them.
+ * Returns the file's text with the published values; comments and other settings stay. Removes the values of a model with `from`, because
+ * the price list supplies them.
  */
 function updated(text: string, entries: readonly PublishedEntry[]): string {
   const document = parseDocument(text);
@@ -163,7 +163,7 @@ function updated(text: string, entries: readonly PublishedEntry[]): string {
   return document.toString({ lineWidth: 0, flowCollectionPadding: false });
 }
 
-/** Writes a file whole, so that the gateway never reads half of it. */
+/** Replaces a file atomically, so that the gateway never reads half of it. */
 async function writeWhole(file: string, text: string): Promise<void> {
   const draft = `${file}.draft`;
   await writeFile(draft, text);

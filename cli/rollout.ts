@@ -62,7 +62,7 @@ interface Options {
   readonly yes?: true;
 }
 
-/** Returns a verb that changes a rollout. With `askAbout` it asks for confirmation first. */
+/** Returns a verb that changes a rollout. If `askAbout` is given, the verb first asks the operator that question. */
 function order(verb: string, description: string, askAbout?: (rollout: RolloutShape) => string): Verb {
   return (noun, open) => {
     const command = noun
@@ -78,7 +78,7 @@ function order(verb: string, description: string, askAbout?: (rollout: RolloutSh
         const rollout = await client.ask<RolloutShape>('GET', path);
         const question = askAbout(rollout);
         if (yes !== true) await confirm(output, { question, remedy: 'add --yes.', declined: 'Nothing was changed.' });
-        // The request names the confirmed stage, because that stage may end before the operator answers.
+        // The request names the stage that the operator confirms, because the stage may end before the confirmation.
         if (verb === 'promote') ({ stage } = rollout);
       }
       await showOne(output, await client.ask<RolloutShape>('POST', `${path}/${verb}`, { reason, stage }), ROLLOUT);

@@ -12,7 +12,7 @@ const { version: VERSION } = require('tollgate/package.json') as { readonly vers
 
 const EXIT = { done: 0, failed: 1, usage: 2 } as const;
 
-/** Runs one command line without the program's name. @returns the exit status */
+/** Runs one command line, given without the program's name. @returns the exit status */
 export async function run(
   args: readonly string[],
   environment: Environment,
@@ -22,7 +22,7 @@ export async function run(
     await program(environment, output).parseAsync([...args], { from: 'user' });
     return EXIT.done;
   } catch (error) {
-    // Commander has already written its message. Its status is 0 after --help and --version.
+    // Commander has already printed the message. Its exit code is 0 after --help and --version.
     if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.done : EXIT.usage;
     if (error instanceof Ended) return error.status;
     if (!(error instanceof Failure || error instanceof UsageError)) throw error;
@@ -55,7 +55,7 @@ function program(environment: Environment, output: Omit<Output, 'json'>): Comman
   return root;
 }
 
-/** Rejects an empty argument: most likely a variable of the shell is not set. The gateway could not report that. */
+/** Rejects an empty argument, because it most likely comes from an unset shell variable and the gateway's error would not say so. */
 function refuseEmpty({ args, registeredArguments }: Command): void {
   const empty = registeredArguments[args.indexOf('')];
   if (empty !== undefined) throw new UsageError(`<${empty.name()}> is empty. Check that its shell variable is set.`);

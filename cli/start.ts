@@ -8,7 +8,7 @@ import { folderOf } from './config';
 import { Ended, Failure } from './failure';
 import { OWN_FOLDER } from './init';
 
-/** The base of exit statuses of programs that a signal ended, as shells define it. */
+/** The number that shells add to a signal for the exit status of a program that it ended. */
 const ENDED_BY_SIGNAL = 128;
 
 const start: Verb = (root, open) => {
@@ -32,11 +32,11 @@ const start: Verb = (root, open) => {
     });
 };
 
-/** Runs a program instead of this one, until it ends. Returns its exit status. */
+/** Runs a child program with this program's standard streams until it ends. Returns its exit status. */
 async function run(program: string, args: readonly string[], env: NodeJS.ProcessEnv): Promise<number> {
   const child = spawn(process.execPath, [program, ...args], { stdio: 'inherit', env });
   process.on('SIGTERM', () => child.kill('SIGTERM'));
-  // A terminal sends these to both programs. Passing them on too would send a second one, which means "at once".
+  // The terminal sends these signals to both programs. Forwarding them would send the child a second one, which means "stop at once".
   for (const signal of ['SIGINT', 'SIGHUP'] as const) process.on(signal, () => undefined);
   const [code, signal] = (await once(child, 'exit')) as [number | null, NodeJS.Signals | null];
   return code ?? ENDED_BY_SIGNAL + (signal === null ? 0 : constants.signals[signal]);

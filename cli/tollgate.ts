@@ -4,7 +4,7 @@ import { createInterface } from 'node:readline/promises';
 import { text } from 'node:stream/consumers';
 import { run } from './run';
 
-// A reader that closes the pipe early (`| head`) is no failure.
+// Ignores the error of a reader that closes the pipe early (`| head`), because that is no failure.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   process.exit(error.code === 'EPIPE' ? 0 : 1);
 });
@@ -20,11 +20,11 @@ void run(process.argv.slice(2), process.env, {
   process.exitCode = status;
 });
 
-/** Asks on standard error, because standard output is only for the answer. */
+/** Asks a question on standard error, because standard output contains only the result. */
 async function ask(question: string): Promise<string> {
   const terminal = createInterface({ input: process.stdin, output: process.stderr });
   try {
-    // An operator who ends the input (Ctrl-C, Ctrl-D) has not agreed.
+    // The end of input (Ctrl-C, Ctrl-D) counts as an empty answer, which is not a confirmation.
     const ended = once(terminal, 'close').then(() => '\n');
     return await Promise.race([terminal.question(question).catch(() => '\n'), ended]);
   } finally {

@@ -15,7 +15,7 @@ export const FILTERS: readonly Option[] = [
   new Option('--agent <id>', 'only of this agent, as the client names it'),
 ];
 
-/** Returns the query of the given filters. */
+/** Returns the query of a usage request from the filters in the options. */
 export function filtersOf({
   from,
   to,

@@ -7,8 +7,8 @@ import { showOne } from './output';
 type UserShape = Answers['PATCH /admin/v1/users/{userId}'];
 
 /**
- * Returns a verb that sets a user's password: one from standard input, or a new one. It is never an argument, because other users of
- * the machine and the shell's history would see it.
+ * Returns a verb that sets a user's password: one from standard input, or a generated one. A password is never an argument, because other
+ * users of the machine and the shell's history would see it.
  */
 function withPassword(usage: string, summary: string, method: string, pathOf: (id: string) => string): Verb {
   return (noun, open) => {

@@ -9,16 +9,16 @@ import { countsIn, type Meter, mergeUsage, UNKNOWN_USAGE, type Usage } from '../
 import { Translation } from '../core/protocols/translation';
 import { SseSplitter } from '../core/wire/sse';
 
-/** A recorded answer of the upstream, and what the adapter must read in it. */
+/** A recorded answer of the upstream, and what the adapter must read from it. */
 export interface RecordedAnswer {
   readonly name: string;
-  /** A stream of server-sent events, or one JSON body. */
+  /** The bytes of a stream of server-sent events, or of one JSON body. */
   readonly bytes: Buffer;
-  /** All text of the first choice, without reasoning. */
+  /** All text of the answer's first choice, without reasoning. */
   readonly text: string;
-  /** The tool calls of the first choice: name and parsed input. */
+  /** The tool calls of the answer's first choice: name and parsed input. */
   readonly calls?: readonly (readonly [name: string, input: unknown])[];
-  /** The counts of all passes by meter. A count that is missing here must stay unknown. */
+  /** The expected token counts of all passes, by meter. A meter that is absent here must stay unknown. */
   readonly usage: Readonly<Partial<Record<Meter, number>>>;
   readonly ends: 'end' | 'length' | 'tool_calls' | 'stop' | 'filter' | 'pause' | 'context' | 'error';
 }
@@ -39,12 +39,12 @@ export interface DialectSubject<S extends Schema = Schema> {
 
 export interface DialectCheck {
   readonly name: string;
-  /** Runs the check. @throws AssertionError */
+  /** Runs the check. @throws AssertionError if the adapter fails it */
   readonly run: () => void;
 }
 
 /**
- * Returns everything that an adapter with its own dialect must do, as named checks for any test runner: `for (const { name, run } of
+ * Returns the checks that an adapter with its own dialect must pass, for any test runner: `for (const { name, run } of
  * dialectConformance(subject)) it(name, run);`
  */
 export function dialectConformance<S extends Schema>(subject: DialectSubject<S>): DialectCheck[] {
@@ -58,17 +58,17 @@ export function dialectConformance<S extends Schema>(subject: DialectSubject<S>)
 }
 
 const TALK: Conversation = {
-  instructions: [{ is: 'text', text: 'Be brief.' }],
+  instructions: [{ kind: 'text', text: 'Be brief.' }],
   turns: [
-    { role: 'user', parts: [{ is: 'text', text: 'What is the weather in Łódź?' }] },
+    { role: 'user', parts: [{ kind: 'text', text: 'What is the weather in Łódź?' }] },
     {
       role: 'assistant',
       parts: [
-        { is: 'text', text: 'Let me see.' },
-        { is: 'tool_call', id: 'call_1', name: 'weather', input: '{"city":"Łódź"}' },
+        { kind: 'text', text: 'Let me see.' },
+        { kind: 'tool_call', id: 'call_1', name: 'weather', input: '{"city":"Łódź"}' },
       ],
     },
-    { role: 'user', parts: [{ is: 'tool_result', id: 'call_1', parts: [{ is: 'text', text: 'Rain.' }] }] },
+    { role: 'user', parts: [{ kind: 'tool_result', id: 'call_1', parts: [{ kind: 'text', text: 'Rain.' }] }] },
   ],
   tools: [
     {
@@ -88,7 +88,7 @@ function callOf(conversation: Conversation): TranslatedCall {
   return { conversation, model: 'model-1', maxOutput: 4_000, upstream: 'upstream-1' };
 }
 
-const SAID: Turn = { role: 'assistant', parts: [{ is: 'text', text: 'The weather is' }] };
+const SAID: Turn = { role: 'assistant', parts: [{ kind: 'text', text: 'The weather is' }] };
 
 function orRefusal(write: () => unknown): unknown {
   try {
@@ -176,7 +176,7 @@ function streamChecks<S extends Schema>({ adapter }: DialectSubject<S>, stream: 
   ];
 }
 
-/** The members in which each client protocol reports an error in the middle of a stream. */
+/** The member of an event in which each client protocol reports an error in the middle of a stream. */
 const ERRORS = {
   messages: (event: JsonObject) => event['error'],
   chat: (event: JsonObject) => event['error'],
@@ -187,7 +187,7 @@ const PROTOCOLS = ['messages', 'chat', 'responses'] as const;
 
 type Frame = ReturnType<typeof framesOf>[number];
 
-/** Checks each whole stream with each recorded error after its first content, for the clients of each protocol. */
+/** Checks each complete stream, cut after its first content and continued with each recorded error, for the clients of each protocol. */
 function errorChecks<S extends Schema>({ adapter, streams }: DialectSubject<S>): DialectCheck[] {
   const errors = streams.flatMap(({ ends, bytes }) => {
     const reader = adapter.answer(callOf(TALK));
@@ -207,16 +207,16 @@ function errorChecks<S extends Schema>({ adapter, streams }: DialectSubject<S>):
 }
 
 function errorIn(reader: AnswerReader, frame: Frame): AnswerError | undefined {
-  for (const event of reader.event(frame)) if (event.is === 'error') return event.error;
+  for (const event of reader.event(frame)) if (event.kind === 'error') return event.error;
   return undefined;
 }
 
-/** Returns the frames up to the first content; none if that frame ends the answer too. */
+/** Returns the frames up to the first with content; none if the answer finishes in that frame. */
 function untilContent(reader: AnswerReader, frames: readonly Frame[]): readonly Frame[] {
   for (const [at, frame] of frames.entries()) {
     const events = reader.event(frame);
-    if (events.some(({ is }) => is === 'finish')) return [];
-    if (events.some(({ is }) => is === 'add')) return frames.slice(0, at + 1);
+    if (events.some(({ kind }) => kind === 'finish')) return [];
+    if (events.some(({ kind }) => kind === 'add')) return frames.slice(0, at + 1);
   }
   return [];
 }
@@ -252,7 +252,7 @@ function bodyCheck<S extends Schema>({ adapter }: DialectSubject<S>, body: Recor
       const events = [...adapter.answer(callOf({ ...TALK, stream: false })).body(JSON.parse(body.bytes.toString()))];
       says(events, body);
       isInOrder(events);
-      if (body.ends !== 'error') assert.equal(events.at(-1)?.is, 'end');
+      if (body.ends !== 'error') assert.equal(events.at(-1)?.kind, 'end');
     },
   };
 }
@@ -282,36 +282,40 @@ function read(reader: AnswerReader, pieces: readonly Buffer[]): AnswerEvent[] {
   return [...events, ...reader.end()];
 }
 
-/** Removes ids, because an adapter may invent those that its upstream does not send. */
+/** Removes ids from events before a comparison, because an adapter may generate ids that its upstream does not send. */
 function withoutIds(events: readonly AnswerEvent[]): unknown {
-  return events.map((event) => (event.is === 'open' ? { ...event, part: { ...event.part, id: undefined } } : event));
+  return events.map((event) => (event.kind === 'open' ? { ...event, part: { ...event.part, id: undefined } } : event));
 }
 
 function says(events: readonly AnswerEvent[], { text, calls = [], usage, ends }: RecordedAnswer): void {
-  const parts = new Map<number, { is: string; name: string; text: string }>();
+  const parts = new Map<number, { kind: string; name: string; text: string }>();
   let counted: Usage = UNKNOWN_USAGE;
   for (const event of events) {
-    if (event.is === 'open' && event.choice === 0)
-      parts.set(event.at, { is: event.part.is, name: event.part.is === 'tool_call' ? event.part.name : '', text: '' });
-    const part = event.is === 'add' ? parts.get(event.at) : undefined;
-    if (event.is === 'add' && part !== undefined) part.text += event.text;
-    if (event.is === 'usage') counted = mergeUsage(counted, event.usage);
+    if (event.kind === 'open' && event.choice === 0)
+      parts.set(event.at, {
+        kind: event.part.kind,
+        name: event.part.kind === 'tool_call' ? event.part.name : '',
+        text: '',
+      });
+    const part = event.kind === 'add' ? parts.get(event.at) : undefined;
+    if (event.kind === 'add' && part !== undefined) part.text += event.text;
+    if (event.kind === 'usage') counted = mergeUsage(counted, event.usage);
   }
   const all = [...parts.values()];
-  assert.equal(all.flatMap((part) => (part.is === 'text' ? [part.text] : [])).join(''), text);
+  assert.equal(all.flatMap((part) => (part.kind === 'text' ? [part.text] : [])).join(''), text);
   const called = all.flatMap((part) =>
-    part.is === 'tool_call' ? [[part.name, JSON.parse(part.text) as unknown]] : [],
+    part.kind === 'tool_call' ? [[part.name, JSON.parse(part.text) as unknown]] : [],
   );
   assert.deepEqual(called, calls);
   assert.deepEqual(countsIn(counted), usage);
-  const reasons = events.flatMap((event) => (event.is === 'finish' && event.choice === 0 ? [event.reason] : []));
-  if (ends === 'error') assert(events.some(({ is }) => is === 'error'));
+  const reasons = events.flatMap((event) => (event.kind === 'finish' && event.choice === 0 ? [event.reason] : []));
+  if (ends === 'error') assert(events.some(({ kind }) => kind === 'error'));
   else assert.deepEqual(reasons, [ends]);
 }
 
 /**
- * Asserts that parts are numbered from 0, open once, have content only while they are open, and are closed. Asserts that a choice
- * ends once and that nothing follows the end.
+ * Asserts the order of events: parts are numbered from 0, open once, have content only while open, and are closed. A choice ends once, and
+ * nothing follows the end.
  */
 function isInOrder(events: readonly AnswerEvent[]): void {
   const open = new Set<number>();
@@ -319,20 +323,20 @@ function isInOrder(events: readonly AnswerEvent[]): void {
   let next = 0;
   let isOver = false;
   for (const event of events) {
-    assert(!isOver, `${event.is} after the end`);
-    if (event.is === 'open') {
+    assert(!isOver, `${event.kind} after the end`);
+    if (event.kind === 'open') {
       assert.equal(event.at, next, 'parts are numbered in the order in which they open');
       assert(!finished.has(event.choice), 'a part after the stop reason of its choice');
       next += 1;
       open.add(event.at);
-    } else if (event.is === 'add' || event.is === 'sign' || event.is === 'cite') {
-      assert(open.has(event.at), `${event.is} of a part that is not open`);
-    } else if (event.is === 'close') {
+    } else if (event.kind === 'add' || event.kind === 'sign' || event.kind === 'cite') {
+      assert(open.has(event.at), `${event.kind} of a part that is not open`);
+    } else if (event.kind === 'close') {
       assert(open.delete(event.at), 'a part is closed that is not open');
-    } else if (event.is === 'finish') {
+    } else if (event.kind === 'finish') {
       assert(!finished.has(event.choice), 'a choice ends twice');
       finished.add(event.choice);
-    } else if (event.is === 'end') {
+    } else if (event.kind === 'end') {
       isOver = true;
     }
   }

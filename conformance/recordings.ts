@@ -4,36 +4,36 @@ import type { Protocol } from '../core/catalog/protocols';
 import type { Verdict } from '../core/catalog/upstream';
 import type { Meter } from '../core/catalog/usage';
 
-/** The known counts of all passes, by meter. A count that is missing here must stay unknown. */
+/** The expected token counts of all passes, by meter. A meter that is absent here must stay unknown. */
 export type ExpectedCounts = Readonly<Partial<Record<Meter, number>>>;
 
-/** A recorded stream, and what must be read in it. */
+/** A recorded stream, and what an adapter must read from it. */
 export interface RecordedStream {
   readonly name: string;
   readonly bytes: Buffer;
   /** The same stream in the vendor's framing. An adapter with `framing` decodes it to `bytes`. */
   readonly framed?: Buffer;
   readonly usage: ExpectedCounts;
-  /** UTF-8 bytes of text, reasoning and tool arguments. */
+  /** The number of UTF-8 bytes of text, reasoning and tool arguments in the answer. */
   readonly contentBytes: number;
   readonly ends: 'done' | 'error';
-  /** The verdict on the error that ends the stream, if there was no content before it. */
+  /** The expected verdict on the error that ends the stream, if no content came before the error. */
   readonly verdict?: Verdict;
-  /** The number of answers, if there are several. */
+  /** The number of choices in the answer; absent for one. */
   readonly choices?: number;
 }
 
-/** A recorded answer in one piece, and what must be read in it. */
+/** A recorded answer without streaming, and what an adapter must read from it. */
 export interface RecordedBody {
   readonly name: string;
   readonly bytes: Buffer;
   readonly usage: ExpectedCounts;
   readonly contentBytes: number;
-  /** The verdict, if the answer is an error with a success status. */
+  /** The expected verdict, if the answer reports an error in spite of a success status. */
   readonly verdict?: Verdict;
 }
 
-/** An answer without a success status, and the verdict on it. */
+/** A recorded answer with an error status, and the expected verdict on it. */
 export interface RecordedFailure {
   readonly status: number;
   readonly body: unknown;
@@ -53,8 +53,8 @@ interface Expectations {
 }
 
 /**
- * Reads a folder of recordings from `tollgate upstreams record`. `expected.json` says what must be read in each `<name>.sse` (a stream), in
- * each `<name>.json` (an answer in one piece), and in failures.
+ * Reads a folder of recordings from `tollgate upstreams record`. `expected.json` states what an adapter must read from each `<name>.sse` (a
+ * stream), each `<name>.json` (an unstreamed answer), and from failures.
  */
 export function readRecordings(folder: string): Recordings {
   const { answers, failures = [] } = JSON.parse(readFileSync(join(folder, 'expected.json'), 'utf8')) as Expectations;
@@ -73,7 +73,7 @@ export function readRecordings(folder: string): Recordings {
 /** The folder of recordings, which the build copies beside this file. */
 const SAMPLES = join(__dirname, __filename.endsWith('.ts') ? '../test/fixtures' : 'recordings');
 
-/** Returns the recordings of a protocol. */
+/** Returns the repository's own recordings of a protocol. */
 export function sampleRecordings(protocol: Protocol): Recordings {
   return readRecordings(join(SAMPLES, protocol));
 }

@@ -22,19 +22,19 @@ import {
 } from '../plugins/sandbox/suppliers/supplier';
 
 export interface SupplierSubject {
-  /** Opens the driver. The suite calls it more than once, as several processes would. */
+  /** Opens the driver. The suite opens it several times, as several gateway processes would. */
   readonly open: () => Promise<SupplierDriver>;
-  /** The resources of small instances with ports. */
+  /** The specification of the instances that the suite creates: small, and with ports. */
   readonly spec: InstanceSpec;
-  /** Returns a shell command that serves its folder over HTTP on this port, with `index.html` at `/`, and does not end. */
+  /** Returns a shell command that serves its working folder over HTTP on the port, with `index.html` at `/`, until it is killed. */
   readonly webServer: (port: number) => string;
-  /** Opens the driver with a supplier that is unreachable. Absent if there is no connection. */
+  /** Opens the driver with an unreachable supplier. Absent if the driver needs no connection. */
   readonly openUnreachable?: () => Promise<SupplierDriver>;
 }
 
 export interface SupplierCheck {
   readonly name: string;
-  /** Runs the check. @throws AssertionError */
+  /** Runs the check. @throws AssertionError if the driver fails it */
   readonly run: () => Promise<void>;
 }
 
@@ -43,14 +43,12 @@ type Run = Awaited<ReturnType<typeof begin>>;
 
 const CHECKS: { readonly name: string; readonly needs: readonly Capability[]; run(run: Run): Promise<void> }[] = [];
 
-/** Adds a check of drivers that have these capabilities. */
+/** Registers a check. It applies only to drivers that have all capabilities in `needs`. */
 function check(name: string, needs: readonly Capability[], run: (run: Run) => Promise<void>): void {
   CHECKS.push({ name, needs, run });
 }
 
-/**
- * Returns everything that a driver must do, as named checks for any test runner. They share one instance and run in this order; the last ones end it.
- */
+/** Returns the checks that a driver must pass, for any test runner. They share one instance and must run in this order, because the last ones end it. */
 export function supplierConformance(subject: SupplierSubject): SupplierCheck[] {
   let begun: Promise<Run> | undefined;
   return CHECKS.map(({ name, needs, run }) => ({
@@ -64,7 +62,7 @@ export function supplierConformance(subject: SupplierSubject): SupplierCheck[] {
   }));
 }
 
-/** Makes what the checks share: a driver and one instance. */
+/** Opens the driver and creates the instance that the checks share. */
 async function begin(subject: SupplierSubject) {
   const tags = { 'tollgate.environment': `conformance-${randomUUID()}` };
   const ownName = `tg-${randomUUID()}-1`;
@@ -250,7 +248,7 @@ check('a signal reaches the command', ['exec'], async ({ driver, instance, start
   const frames = output[Symbol.asyncIterator]();
   assert.equal((await frames.next()).value?.bytes.toString(), 'ready\n');
   await driver.signal(instance, id, 'SIGTERM');
-  // The shell may report its killed child on standard error.
+  // Compares only standard output, because the shell may report its killed child on standard error.
   assert.equal((await collect({ [Symbol.asyncIterator]: () => frames })).stdout, 'caught\n');
   assert.equal((await exit).exitCode, 4);
 });
@@ -264,11 +262,11 @@ check(
     const { output, exit } = await start(forks, { id: doomed });
     const survivor = await start('echo ready; sleep 1006', { id: other });
     for (const each of [output, survivor.output]) await each[Symbol.asyncIterator]().next();
-    assert.equal((await driver.inspectCommand(instance, doomed)).is, 'running');
+    assert.equal((await driver.inspectCommand(instance, doomed)).kind, 'running');
     await driver.signal(instance, doomed, 'SIGKILL');
     assert.equal((await exit).exitCode, 137);
-    await eventually('none is left', async () => (await driver.inspectCommand(instance, doomed)).is !== 'running');
-    assert.equal((await driver.inspectCommand(instance, other)).is, 'running');
+    await eventually('none is left', async () => (await driver.inspectCommand(instance, doomed)).kind !== 'running');
+    assert.equal((await driver.inspectCommand(instance, other)).kind, 'running');
     await driver.signal(instance, other, 'SIGKILL');
     assert.equal((await survivor.exit).exitCode, 137);
   },
@@ -279,7 +277,7 @@ check('a signal to a command that has ended does not fail', ['exec'], async ({ d
   await shell(':', { id });
   await driver.signal(instance, id, 'SIGTERM');
   await driver.signal(instance, randomUUID(), 'SIGKILL');
-  assert.notEqual((await driver.inspectCommand(instance, id)).is, 'running');
+  assert.notEqual((await driver.inspectCommand(instance, id)).kind, 'running');
 });
 
 check('another process finds the instance and its commands', ['exec'], async ({ instance, subject, start }) => {
@@ -288,7 +286,7 @@ check('another process finds the instance and its commands', ['exec'], async ({ 
   await output[Symbol.asyncIterator]().next();
   const other = await subject.open();
   assert.equal((await other.inspect(instance)).kind, 'found');
-  assert.equal((await other.inspectCommand(instance, id)).is, 'running');
+  assert.equal((await other.inspectCommand(instance, id)).kind, 'running');
   await other.signal(instance, id, 'SIGKILL');
   assert.equal((await exit).exitCode, 137);
   await other.close();
@@ -433,7 +431,7 @@ check(
       assert.equal((await shell(`mkdir outside && cd outside && ${links}`)).exitCode, 0);
       const paths = ['outside/whole', 'outside/up', 'outside/folder/secret', `outside/top${secret}`];
       for (const path of paths) await failsFor(driver.files.read(instance, path), 'not-found');
-      // A link may let a file be created within the instance, at the path of the link's target.
+      // A driver may follow a link whose target is inside the instance and create the file there.
       for (const path of paths) await driver.files.write(instance, path, Buffer.from('of the instance'));
       assert.equal(await readFile(secret, 'utf8'), 'of the machine');
       assert.equal(await text((await driver.files.read(instance, secret)).content), 'of the instance');
@@ -559,7 +557,7 @@ async function fetchText({ host, port, connect }: PortAddress): Promise<string> 
   });
 }
 
-/** Waits until more numbers have been printed than existed at the first look, each one higher than the previous. */
+/** Waits until the command has printed 50 numbers, and asserts that they are 1 to 50 in ascending order. */
 async function mustContinue(output: AsyncIterable<OutputFrame>): Promise<void> {
   const frames = output[Symbol.asyncIterator]();
   let printed = '';

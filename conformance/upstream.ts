@@ -35,27 +35,24 @@ export interface ConformanceSubject extends Recordings {
   readonly settings: unknown;
   /** The protocol of the recordings. */
   readonly protocol: Protocol;
-  /** The path of the usage within an answer. Default: `['usage']`. */
+  /** The path of the usage member within an answer. Default: `['usage']`. */
   readonly usageAt?: readonly string[];
   /** Where the request names the model: in a member of the body, in the path, or nowhere. */
   readonly modelIn?: { readonly member: string } | 'path' | 'nowhere';
 }
 
-/** A subject whose adapter has the current contract. */
+/** A subject whose adapter has the current contract version, and whose optional members have their defaults. */
 type Subject = ConformanceSubject &
   Required<Pick<ConformanceSubject, 'usageAt' | 'modelIn'>> & { readonly adapter: UpstreamAdapter };
 
 /** One property that an adapter must have, or that the recordings of its upstream must have. */
 export interface ConformanceCheck {
   readonly name: string;
-  /** Runs the check. @throws AssertionError */
+  /** Runs the check. @throws AssertionError if the adapter or its recordings fail it */
   readonly run: () => void;
 }
 
-/**
- * Returns everything that an adapter must do, as named checks for any test runner: `for (const { name, run } of upstreamConformance(subject))
- * it(name, run);`
- */
+/** Returns the checks that an adapter must pass, for any test runner: `for (const { name, run } of upstreamConformance(subject)) it(name, run);` */
 export function upstreamConformance(given: ConformanceSubject): ConformanceCheck[] {
   const subject = {
     usageAt: ['usage'],
@@ -336,7 +333,7 @@ function requestChecks({ adapter, protocol, settings, modelIn }: Subject): Confo
   ];
 }
 
-/** Prices that all differ, so that a count in the wrong place changes the cost. */
+/** A price in which every rate is different, so that a count under the wrong meter changes the cost. */
 const PRICE = plainPrice({
   input: 300_000_000n,
   output: 1_500_000_000n,
@@ -356,7 +353,7 @@ function split(whole: Buffer, pieces: readonly Buffer[]): SseFrame[] {
   return frames;
 }
 
-/** Returns the notes of all events, as the gateway reads them for any adapter of the protocol. */
+/** Returns what the gateway reads from each event of a stream of this protocol. */
 function notesOf(protocol: Protocol, frames: readonly SseFrame[]): EventNote[] {
   const reader = new NoteReader(protocol);
   return frames.map((frame) => reader.event(frame));
@@ -377,7 +374,7 @@ function bytesOf(notes: readonly EventNote[]): number {
   return notes.reduce((sum, note) => sum + (note.contentBytes ?? 0), 0);
 }
 
-/** Returns the value with the part at a path changed, or unchanged if the path does not exist. */
+/** Returns the value with the member at a path changed, or unchanged if the path does not exist. */
 function changedAt(value: unknown, path: readonly string[], change: (old: unknown) => unknown): unknown {
   const [name, ...rest] = path;
   if (name === undefined) return change(value);
@@ -386,7 +383,7 @@ function changedAt(value: unknown, path: readonly string[], change: (old: unknow
   return { ...members, [name]: changedAt(members[name], rest, change) };
 }
 
-/** Returns the value with every number replaced. */
+/** Returns the value with every number in it replaced by `by`. */
 function spoilNumbers(value: unknown, by: unknown): unknown {
   if (typeof value === 'number') return by;
   if (Array.isArray(value)) return value.map((each) => spoilNumbers(each, by));

@@ -1,12 +1,12 @@
 import { signal } from '@preact/signals';
 import { ROOT } from './router';
 
-/** Calls of the page's interface over HTTP; docs/console.md or docs/operator.md. */
+/** Requests of the page to the gateway. docs/console.md and docs/operator.md describe the interfaces. */
 
-/** A failed request: an error of the gateway or of the network. */
+/** A failed request: the gateway returned an error, or the network failed. */
 export class Failure extends Error {
   constructor(
-    /** The HTTP status; 0 when nothing answered. */
+    /** The HTTP status; 0 if no response arrived. */
     readonly status: number,
     readonly code: string,
     message: string,
@@ -30,12 +30,12 @@ interface Request {
 }
 
 export interface Answer<T> {
-  /** undefined when nothing has changed (304) or the answer has no body (204). */
+  /** The answer's JSON; undefined if nothing has changed (304) or the answer has no body (204). */
   readonly data: T | undefined;
   readonly etag: string | undefined;
 }
 
-/** Grows with every change that this page makes, so that everything shown is fetched again. */
+/** A counter of the changes that this page has made. When it grows, the page fetches all shown data again. */
 export const changes = signal(0);
 
 export function refetch(): void {
@@ -45,7 +45,7 @@ export function refetch(): void {
 let csrfToken: string | undefined;
 let onSignedOut: () => void = () => undefined;
 
-/** Sets the token that every change carries, so that no other site can make one. */
+/** Sets the token that every change carries, so that no other site can send changes. */
 export function setCsrfToken(token: string | undefined): void {
   csrfToken = token;
 }
@@ -54,17 +54,17 @@ export function whenSignedOut(run: () => void): void {
   onSignedOut = run;
 }
 
-/** Returns the address of a path of the interface, for links. A path that begins with `/` is returned unchanged. */
+/** Returns the URL of an interface path, for links. A path that begins with `/` is returned unchanged. */
 export function apiUrl(path: string): string {
   return path.startsWith('/') ? path : `${ROOT}/api/${path}`;
 }
 
-/** @throws Failure */
+/** Sends a request and returns the answer's JSON. @throws Failure */
 export async function ask<T>(path: string, request: Request = {}): Promise<T> {
   return (await exchange<T>(path, request)).data as T;
 }
 
-/** @throws Failure */
+/** Sends a request and returns the answer's data and metadata. @throws Failure */
 export async function exchange<T>(path: string, request: Request = {}): Promise<Answer<T>> {
   const { method = 'GET', body, signal, ifNoneMatch, ifMatch } = request;
   const headers = new Headers();
@@ -75,7 +75,7 @@ export async function exchange<T>(path: string, request: Request = {}): Promise<
   const response = await send(apiUrl(path), {
     method,
     headers,
-    // The browser's own cache must not answer this page's If-None-Match.
+    // Bypasses the browser's cache, so that the page's own If-None-Match reaches the gateway.
     cache: 'no-store',
     ...(body !== undefined && { body: JSON.stringify(body) }),
     ...(signal !== undefined && { signal }),
@@ -133,7 +133,7 @@ function failureOf(response: Response, json: unknown): Failure {
   );
 }
 
-/** Appends the given values to a path, such as `name?a=1&b=2`. Skips undefined and empty ones. */
+/** Appends values to a path as its query, such as `name?a=1&b=2`. Skips undefined and empty values. */
 export function withQuery(path: string, query: Readonly<Record<string, string | number | undefined>>): string {
   const search = new URLSearchParams();
   for (const [name, value] of Object.entries(query)) {

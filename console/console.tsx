@@ -12,7 +12,7 @@ import { endSession, keepSession, sessions } from './session';
 import type { Session } from './shapes';
 import './style/sandbox.css';
 
-/** The page of customers, at `/console`. */
+/** The parts of the customers' page, which is at `/console`. */
 
 const ROOMS: readonly Room[] = [
   { path: '/', name: 'Overview', icon: 'overview', page: OverviewPage },

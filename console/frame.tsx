@@ -19,7 +19,7 @@ export interface Room {
   readonly name: string;
   readonly icon: IconName;
   readonly page: ComponentType;
-  /** The page of a single item, at `path/id`. */
+  /** The page of one item, at `path/id`. Absent if the room has only a list. */
   readonly one?: { readonly name: string; readonly page: ComponentType<{ readonly id: string }> };
 }
 
@@ -27,13 +27,13 @@ interface Props<S> {
   readonly sessions: Sessions<S>;
   readonly signIn: ComponentType<{ readonly hasEnded: boolean }>;
   readonly rooms: readonly Room[];
-  /** The menu of the signed-in user. */
+  /** Draws the menu of the signed-in user. */
   readonly menu: ComponentType<{ readonly session: S }>;
-  /** A notice above every page. */
+  /** Returns a notice that every page shows at its top. Absent if there is none. */
   readonly noticeOf?: (session: S) => ComponentChildren;
 }
 
-/** Draws the sign-in, or the rooms if the user is signed in. */
+/** Draws the sign-in form, or the rooms once the user is signed in. */
 export function start<S>(props: Props<S>): void {
   startRouter();
   void props.sessions.findSession();

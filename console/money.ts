@@ -1,4 +1,4 @@
-/** Formats amounts. They arrive as decimal text and never become floating-point numbers. */
+/** Formats amounts of money. They arrive as decimal text and are never converted to floating-point numbers. */
 
 const DECIMALS = 8;
 const UNITS_PER_USD = 10n ** BigInt(DECIMALS);
@@ -20,7 +20,7 @@ export function fullUsd(text: string): string {
   return write(readUsd(text), DECIMALS);
 }
 
-/** Formats an amount for a quick look: in cents; below one dollar, the first three significant digits. */
+/** Formats an amount briefly: in cents from one dollar up, below that with the first three significant digits. */
 export function shortUsd(text: string): string {
   const units = readUsd(text);
   const size = units < 0n ? -units : units;
@@ -33,7 +33,7 @@ export function addUsd(amounts: readonly string[]): string {
   return toText(amounts.reduce((sum, each) => sum + readUsd(each), 0n));
 }
 
-/** Converts an amount to a height in a chart. Use it for pixels only. */
+/** Converts an amount to a number for the height in a chart. The number is inexact, so use it only for drawing. */
 export function toHeight(text: string): number {
   return Number(readUsd(text)) / Number(UNITS_PER_USD);
 }
@@ -44,7 +44,7 @@ export function shareOf(part: string, whole: string): number {
   return total <= 0n ? 0 : Math.min(1, Math.max(0, Number((readUsd(part) * 10_000n) / total) / 10_000));
 }
 
-/** Returns how much more `now` is than `before`, in percent; undefined if `before` allows no comparison. */
+/** Returns the growth from `before` to `now` in percent; undefined if `before` is zero, because no percentage exists then. */
 export function changeInPercent(now: string, before: string): number | undefined {
   const base = readUsd(before);
   return base === 0n ? undefined : Number(((readUsd(now) - base) * 1_000n) / base) / 10;

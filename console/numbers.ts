@@ -7,7 +7,7 @@ export const showCount = (count: number) => WHOLE.format(count);
 export const showShortCount = (count: number) => (count < 10_000 ? WHOLE.format(count) : SHORT.format(count));
 /** Formats a share from 0 to 1. */
 export const showPercent = (share: number) => PERCENT.format(share);
-/** Formats a count. An unknown one is a dash, because it is not zero. */
+/** Formats a count. null is unknown and shown as a dash, because it is not zero. */
 export const showMaybe = (count: number | null) => (count === null ? '–' : WHOLE.format(count));
 
 export function plural(count: number, one: string, many = `${one}s`): string {

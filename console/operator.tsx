@@ -16,7 +16,7 @@ import { SessionMenu } from './parts/session-menu';
 import { showClock, showWhole } from './times';
 import './style/operator.css';
 
-/** The page of operators, at `/operator`. */
+/** The parts of the operators' page, which is at `/operator`. */
 
 const ROOMS: readonly Room[] = [
   { path: '/', name: 'Now', icon: 'usage', page: NowPage },

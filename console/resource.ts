@@ -3,33 +3,33 @@ import { changes, exchange, Failure } from './api';
 
 /** Data that a part of the page reads from the gateway, and its state. */
 export interface Resource<T> {
-  /** The last answer. While another path is fetched, this is the answer of the path before. */
+  /** The last answer. While the page fetches another path, `data` still has the answer of the previous path. */
   readonly data: T | undefined;
-  /** Why the last request failed; the data before it stays. */
+  /** Why the last request failed; undefined if it succeeded. `data` keeps the answer before the failure. */
   readonly failure: Failure | undefined;
   readonly isLoading: boolean;
-  /** Grows by one when the same path answers with newer data. */
+  /** Grows by one with each newer answer of the same path. */
   readonly version: number;
 }
 
 interface State<T> {
   readonly data: T | undefined;
   readonly failure: Failure | undefined;
-  /** The path of the last answer or failure. */
+  /** The path of the last answer or failure; undefined before the first. */
   readonly answered: string | undefined;
   readonly version: number;
 }
 
 interface Options {
-  /** How long after each answer the path is fetched again while the page is visible. Its ETag makes an unchanged answer cheap. */
+  /** The delay in ms before the same path is fetched again, while the page is visible. Its ETag makes an unchanged answer cheap. */
   readonly everyMs?: number | undefined;
-  /** Another number fetches the path again at once. */
+  /** A counter of the caller. When it changes, the path is fetched again at once. */
   readonly round?: number;
 }
 
 const NOTHING = { data: undefined, failure: undefined, answered: undefined, version: 0 };
 
-/** Fetches a path of the interface, and again when the path changes or the page has changed something; undefined fetches nothing. */
+/** Fetches an interface path, and again when the path changes or the page has changed data. An undefined path fetches nothing. */
 export function useResource<T>(path: string | undefined, { everyMs, round = 0 }: Options = {}): Resource<T> {
   const [state, setState] = useState<State<T>>(NOTHING);
 
@@ -71,7 +71,7 @@ export function useResource<T>(path: string | undefined, { everyMs, round = 0 }:
   }, [path, everyMs, changes.value, round]);
 
   const { data, failure, answered, version } = state;
-  // A repeated fetch of the same path is not loading, so that the page does not dim for it.
+  // A repeated fetch of the same path does not count as loading, so that the page is not dimmed.
   return { data, failure, version, isLoading: path !== answered };
 }
 

@@ -1,12 +1,12 @@
 import { signal } from '@preact/signals';
 
-/** The address of the page, and navigation without reloading the page. */
+/** Reads and changes the page's address without reloading the page. */
 
-/** `/console` or `/operator`, which the build sets. */
+/** The root path, `/console` or `/operator`, which the build sets. */
 export const ROOT = import.meta.env.BASE_URL.replace(/\/$/, '');
 
 export interface Place {
-  /** The path below the root: `/`, `/usage`, `/sandboxes/…` */
+  /** The path below `ROOT`: `/`, `/usage`, `/sandboxes/…` */
   readonly path: string;
   readonly query: URLSearchParams;
 }
@@ -22,7 +22,7 @@ export function hrefOf(path: string): string {
   return path === '/' ? ROOT : `${ROOT}${path}`;
 }
 
-/** Goes to a path below the root. */
+/** Navigates to a path below `ROOT`. `replace` replaces the current entry in the browser's history. */
 export function go(path: string, { replace = false } = {}): void {
   window.history[replace ? 'replaceState' : 'pushState'](null, '', hrefOf(path));
   const before = place.value.path;
@@ -30,7 +30,7 @@ export function go(path: string, { replace = false } = {}): void {
   if (place.value.path !== before) window.scrollTo(0, 0);
 }
 
-/** Changes parts of the query; undefined or an empty text removes a part. */
+/** Changes parameters of the address's query. undefined or an empty text removes a parameter. */
 export function changeQuery(
   changes: Readonly<Record<string, string | undefined>>,
   options?: { replace?: boolean },
@@ -43,7 +43,7 @@ export function changeQuery(
   go(`${place.value.path}${query.size === 0 ? '' : `?${query}`}`, options);
 }
 
-/** Handles clicks on links inside the page without loading it. The browser handles new tabs, downloads and other sites. */
+/** Navigates without a page load when the user clicks a link inside the page. The browser handles new tabs, downloads and links to other sites. */
 function onClick(event: MouseEvent): void {
   if (
     event.defaultPrevented ||

@@ -5,16 +5,16 @@ import { toFailure } from './resource';
 type SessionState<S> =
   | { readonly kind: 'unknown' }
   | { readonly kind: 'unreachable'; readonly failure: Failure }
-  /** `ended`: the session has just ended. */
+  /** `ended`: whether a session has just ended. */
   | { readonly kind: 'signed-out'; readonly ended: boolean }
   | { readonly kind: 'signed-in'; readonly session: S };
 
-/** The session of a page, and the functions that begin and end it. */
+/** The session state of a page, and functions that find, keep and end the session. */
 export interface Sessions<S> {
   readonly session: Signal<SessionState<S>>;
   readonly keepSession: (answer: S) => void;
   readonly findSession: () => Promise<void>;
-  /** `path` is the deleted path: this session, or all of them. */
+  /** Signs out by deleting `path`: the path of this session, or of all sessions of the user. */
   readonly endSession: (path: string) => Promise<void>;
 }
 
@@ -22,7 +22,7 @@ export function sessionsOf<S extends { readonly csrfToken: string }>(): Sessions
   const session = signal<SessionState<S>>({ kind: 'unknown' });
   whenSignedOut(() => {
     setCsrfToken(undefined);
-    // Several requests may report this.
+    // Several failed requests may report the end of the same session.
     if (session.value.kind !== 'signed-out') {
       session.value = { kind: 'signed-out', ended: session.value.kind === 'signed-in' };
     }
@@ -40,7 +40,7 @@ export function sessionsOf<S extends { readonly csrfToken: string }>(): Sessions
         keepSession(await ask<S>('session'));
       } catch (error) {
         const failure = toFailure(error);
-        // `whenSignedOut` already handles 401.
+        // Ignores 401, because `whenSignedOut` already handles it.
         if (failure.status !== 401) session.value = { kind: 'unreachable', failure };
       }
     },

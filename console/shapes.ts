@@ -1,6 +1,6 @@
 import type { Answers } from '../shapes/answers';
 
-/** The types of the answers of the console's interface. Money is decimal text and stays so. */
+/** The types of the console API's answers. Amounts of money stay decimal text. */
 
 export type Usd = string;
 export type Time = string;
@@ -11,7 +11,7 @@ export interface List<T> {
   readonly nextCursor: string | null;
 }
 
-export type SignInWays = Answers['GET /console/api/sign-in'];
+export type SignInMethods = Answers['GET /console/api/sign-in'];
 export type Session = Answers['GET /console/api/session'];
 
 export type Overview = Answers['GET /console/api/overview'];
@@ -31,7 +31,7 @@ export type Series = Answers['GET /console/api/usage/series'];
 export type Interval = Series['interval'];
 
 type OwnKey = Answers['GET /console/api/keys/{keyId}'];
-/** A key in the console and on the operator's page. The admin API does not report its last use. */
+/** A key as both pages show it. `lastUsedAt` is absent on the operators' page, because the admin API does not report it. */
 export type ApiKey = Omit<OwnKey, 'lastUsedAt'> & Partial<Pick<OwnKey, 'lastUsedAt'>>;
 export type NewApiKey = ApiKey & Pick<Answers['POST /console/api/keys'], 'key'>;
 

@@ -1,4 +1,4 @@
-/** Values that this browser keeps for the next visit. If its storage is disabled, it keeps nothing. */
+/** Values that the browser stores until the next visit. If its storage is disabled, nothing is stored. */
 
 export function recall(name: string): string | undefined {
   try {
@@ -13,6 +13,6 @@ export function store(name: string, value: string | undefined): void {
     if (value === undefined) localStorage.removeItem(name);
     else localStorage.setItem(name, value);
   } catch {
-    // Without storage the choice lasts until the user leaves the page.
+    // Ignores disabled storage: the choice then lasts until the user leaves the page.
   }
 }

@@ -6,7 +6,7 @@ export type Theme = (typeof THEMES)[number];
 
 const NAME = 'tollgate-theme';
 
-/** The chosen theme; `public/theme.js` applies it before the page is drawn. */
+/** The theme that the user has chosen. `public/theme.js` applies it before the browser draws the page. */
 export const theme = signal<Theme>(THEMES.find((each) => each === recall(NAME)) ?? 'system');
 
 export function chooseTheme(chosen: Theme): void {

@@ -42,7 +42,7 @@ export function showCalendarDay(day: string): string {
   return new Intl.DateTimeFormat(LOCALE, { month: 'short', day: 'numeric', timeZone: 'UTC' }).format(new Date(day));
 }
 
-/** Formats the beginning of an interval of a chart. */
+/** Formats the start of a chart's interval: as a month, a day, or a day with a clock time. */
 export function showStart(time: Time | number, interval: Interval): string {
   if (interval === 'month') return MONTH.format(new Date(time));
   if (interval === 'day') return showDay(time);
@@ -85,16 +85,16 @@ export function showDuration(ms: number): string {
   return `${minutes} min ${seconds % 60} s`;
 }
 
-/** Formats a duration. One that was not measured is a dash. */
+/** Formats a duration. null means not measured and is shown as a dash. */
 export const showMaybeDuration = (ms: number | null) => (ms === null ? '–' : showDuration(ms));
 
-/** Formats a time in the notation of `<input type="datetime-local">`. */
+/** Formats a time for `<input type="datetime-local">`, in the user's time zone. */
 export function toLocalInput(time: Time): string {
   const at = new Date(time);
   return new Date(at.getTime() - at.getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
 }
 
-/** Reads a text of `<input type="datetime-local">`; undefined if it is not a time. */
+/** Reads the text of `<input type="datetime-local">` in the user's time zone; undefined if it is no valid time. */
 export function fromLocalInput(text: string): Time | undefined {
   const at = new Date(text);
   return Number.isNaN(at.getTime()) ? undefined : at.toISOString();

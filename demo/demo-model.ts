@@ -8,7 +8,7 @@ const CHARACTERS_PER_TOKEN = 4;
 const TOKENS_PER_IMAGE = 1_600;
 const MAX_QUOTED = 200;
 
-/** Answers a prompt. No model is behind it, as every answer says. */
+/** Returns the demo's answer to a prompt. No model writes it, as every answer says. */
 export function answerPrompt(prompt: Prompt): ModelAnswer {
   const tool = wantedTool(prompt);
   const toolCalls = tool === undefined ? [] : [callOf(tool)];
@@ -42,7 +42,7 @@ function quoted(text: string): string {
   return text.length <= MAX_QUOTED ? text : `${text.slice(0, MAX_QUOTED)}…`;
 }
 
-/** Returns the tool that the client requires, or the one whose name is in the text. The word "tool" in the text asks for any. */
+/** Returns the tool that the client requires, or the one whose name is in the text. The word "tool" in the text requests any tool. */
 function wantedTool({ tools, toolChoice, lastUserText, toolResult }: Prompt): Tool | undefined {
   if (toolChoice === 'none') return undefined;
   if (toolChoice !== undefined && toolChoice !== 'any') return tools.find(({ name }) => name === toolChoice);

@@ -7,10 +7,10 @@ export interface Prompt {
   readonly maxTokens: number | undefined;
   /** The last text of the last user message. */
   readonly lastUserText: string;
-  /** The text of the tool result, if the last message is one. */
+  /** The text of the tool result if the last message is one; otherwise undefined. */
   readonly toolResult: string | undefined;
   readonly tools: readonly Tool[];
-  /** Which tool the model must call: `none`, `any`, or the one with this name; undefined: the text decides. */
+  /** Which tool the model must call: `none`, `any`, or a tool's name; undefined: the model decides by `lastUserText`. */
   readonly toolChoice: string | undefined;
   readonly textLength: number;
   readonly images: number;
@@ -24,7 +24,7 @@ export interface Tool {
 export type Json = Readonly<Record<string, unknown>>;
 export type Protocol = 'messages' | 'chat' | 'responses';
 
-/** The members that limit an answer, by protocol. The first one present counts. */
+/** The members of a request body that limit the answer's length, by protocol. The demo model uses the first one that is present. */
 const LIMITS: Readonly<Record<Protocol, readonly string[]>> = {
   messages: ['max_tokens'],
   chat: ['max_completion_tokens', 'max_tokens'],
@@ -58,7 +58,7 @@ function messagesOf(body: Json, protocol: Protocol): Json[] {
 export function readPrompt(body: Json, protocol: Protocol): Prompt {
   const messages = messagesOf(body, protocol);
   const parts = messages.flatMap(contentOf);
-  // Agents put system messages after the message that they want answered.
+  // Skip system messages, because agents put them after the message that the model should answer.
   const last = messages.findLast((message) => message['role'] !== 'system') ?? {};
   const limit = limitOf(body, protocol);
   return {

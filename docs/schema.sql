@@ -162,24 +162,6 @@ CREATE TABLE invoice_days (
   CONSTRAINT invoice_days_pkey PRIMARY KEY (upstream, day)
 );
 
--- Objects that vendors keep, by SHA-256 of their id, and the account whose call made each.
-CREATE TABLE kept_objects (
-  kind text NOT NULL,
-  hash bytea NOT NULL,
-  upstream text NOT NULL,
-  account_id uuid NOT NULL,
-  credential text NOT NULL,
-  input_tokens bigint,
-  output_tokens bigint,
-  items uuid[],
-  reported_at timestamp with time zone NOT NULL,
-  expires_at timestamp with time zone NOT NULL,
-  CONSTRAINT kept_objects_pkey PRIMARY KEY (kind, hash, upstream)
-);
-CREATE INDEX kept_objects_account_id_reported_at_index ON kept_objects USING btree (account_id, reported_at);
-CREATE INDEX kept_objects_expires_at_index ON kept_objects USING btree (expires_at);
-CREATE INDEX kept_objects_items_index ON kept_objects USING gin (items) WITH (fastupdate=off);
-
 -- What each key has spent on each day of UTC.
 CREATE TABLE key_spending (
   key_id uuid NOT NULL,
@@ -725,6 +707,24 @@ CREATE TABLE users (
   CONSTRAINT users_status_check CHECK ((status = ANY (ARRAY['active'::text, 'disabled'::text])))
 );
 CREATE INDEX users_account_id_id_index ON users USING btree (account_id, id);
+
+-- Objects that vendors keep, by SHA-256 of their id, and the account whose call made each.
+CREATE TABLE vendor_resources (
+  kind text NOT NULL,
+  hash bytea NOT NULL,
+  upstream text NOT NULL,
+  account_id uuid NOT NULL,
+  credential text NOT NULL,
+  input_tokens bigint,
+  output_tokens bigint,
+  items uuid[],
+  reported_at timestamp with time zone NOT NULL,
+  expires_at timestamp with time zone NOT NULL,
+  CONSTRAINT vendor_resources_pkey PRIMARY KEY (kind, hash, upstream)
+);
+CREATE INDEX vendor_resources_account_id_reported_at_index ON vendor_resources USING btree (account_id, reported_at);
+CREATE INDEX vendor_resources_expires_at_index ON vendor_resources USING btree (expires_at);
+CREATE INDEX vendor_resources_items_index ON vendor_resources USING gin (items) WITH (fastupdate=off);
 
 CREATE OR REPLACE FUNCTION sum_usage_after_delete()
  RETURNS trigger

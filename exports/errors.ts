@@ -1,4 +1,4 @@
-/** `tollgate/errors`: the errors that clients are told of. */
+/** `tollgate/errors`: the errors that the gateway returns to clients. */
 export {
   type DeclaredCode,
   type DeclaredErrors,

@@ -1,2 +1,8 @@
-/** `tollgate/manifest`: what the file that system.config.yml names exports. */
-export { type Brought, type Manifest, manifest, pluginManifest, policiesManifest } from '../core/gateway/manifest';
+/** `tollgate/manifest`: functions that make the manifest, which is the export of the file that system.config.yml names. */
+export {
+  type Manifest,
+  manifest,
+  type PackageExports,
+  pluginManifest,
+  policiesManifest,
+} from '../core/gateway/manifest';

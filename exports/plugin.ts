@@ -1,4 +1,4 @@
-/** `tollgate/plugin`: what a plugin is written with, and the endpoints it adds. */
+/** `tollgate/plugin`: the types and functions for writing a plugin and its endpoints. */
 export type {
   AccountHandler,
   AccountRoute,

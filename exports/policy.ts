@@ -1,4 +1,4 @@
-/** `tollgate/policy`: what a policy of a pipeline is written with. */
+/** `tollgate/policy`: the types and functions for writing a policy of a pipeline. */
 
 export type { MaybeLater } from '../core/base/maybe-later';
 export type { Call, CallField, CallFields, Declared } from '../core/calls/call';

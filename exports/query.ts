@@ -1,4 +1,4 @@
-/** `tollgate/query`: checked readers of a route's query. */
+/** `tollgate/query`: functions that read and check the query parameters of a route. */
 export {
   type Filters,
   flagReader,

@@ -1,2 +1,2 @@
-/** `tollgate/shape`: short words for the JSON Schema of what routes take and answer. */
+/** `tollgate/shape`: helpers that write the JSON Schema of routes' requests and answers. */
 export { listOf, mapOf, object, objectWith, oneOf, orNull, pageShape, shape } from '../core/http/shape';

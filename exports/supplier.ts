@@ -1,4 +1,4 @@
-/** `tollgate/supplier`: what a driver for a supplier of sandboxes is written with. */
+/** `tollgate/supplier`: the types and functions for writing a driver for a supplier of sandboxes. */
 export {
   AlreadyExists,
   Ambiguous,

@@ -1,4 +1,4 @@
-/** `tollgate/upstream`: what an adapter for an upstream is written with. */
+/** `tollgate/upstream`: the types and functions for writing an adapter for an upstream. */
 export { registerAdapter } from '../core/catalog/adapters';
 export type {
   AnswerError,
@@ -49,5 +49,5 @@ export {
   type Verdict,
 } from '../core/catalog/upstream';
 export { budgetOf, effortOf } from '../core/protocols/effort';
-export { goodAt } from '../core/protocols/seal';
+export { unsealFor } from '../core/protocols/seal';
 export { jsonInputOf, schemaOf } from '../core/protocols/text-tools';

@@ -1,4 +1,4 @@
-/** `tollgate/usage`: the counts that an adapter reports. */
+/** `tollgate/usage`: the usage counts that an adapter reports. */
 export {
   type Counts,
   countsOf,

@@ -1,8 +1,8 @@
 import type { Knex } from 'knex';
 
 /**
- * Creates accounts, their API keys and their credits. Amounts are E8 (1e-8 USD). The database keeps only SHA-256 of a key. `markup`
- * is a factor such as `1.25`, or the name of a price list; a key without one has its account's.
+ * Creates accounts, their API keys and their credits. Amounts are E8 (1e-8 USD). The database keeps only SHA-256 of a key. `markup` is a
+ * factor such as `1.25`, or the name of a price list; a key without a `markup` uses that of its account.
  */
 export async function up(knex: Knex): Promise<void> {
   await knex.schema.createTable('accounts', (table) => {
@@ -11,10 +11,10 @@ export async function up(knex: Knex): Promise<void> {
     table.text('name').notNullable();
     table.text('status').notNullable().defaultTo('active').checkIn(['active', 'frozen']);
     table.timestamp('created_at', { useTz: true }).notNullable().defaultTo(knex.fn.now());
-    // The status that the ledger knows. Another process sends the ledger a status that the changing process did not.
+    // The status that the ledger last received. While it differs from `status`, any process sends `status` to the ledger again.
     table.text('told_status');
     table.timestamp('changed_at', { useTz: true }).notNullable().defaultTo(knex.fn.now());
-    // What upstreams charged above the holds of the account's calls since it was last unfrozen.
+    // The excess in E8 since the account was last unfrozen: what upstreams charged above the holds of its calls.
     table.bigInteger('excess_e8').notNullable().defaultTo(0);
     table.text('markup');
   });
@@ -32,23 +32,23 @@ export async function up(knex: Knex): Promise<void> {
     table.jsonb('allowed_models');
     table.timestamp('created_at', { useTz: true }).notNullable().defaultTo(knex.fn.now());
     table.timestamp('revoked_at', { useTz: true });
-    // Days and months are those of UTC.
+    // These limits count by days and months of UTC.
     table.bigInteger('daily_limit_e8');
     table.bigInteger('monthly_limit_e8');
     table.bigInteger('calls_per_minute');
     table.bigInteger('tokens_per_minute');
-    // The `rev` that the ledger knows, as `told_status` of accounts.
+    // The `rev` that the ledger last received; works like `told_status` of accounts.
     table.integer('told_rev').notNullable().defaultTo(-1);
     table.timestamp('changed_at', { useTz: true }).notNullable().defaultTo(knex.fn.now());
-    // Whether the key may see how its calls are routed.
+    // Whether the key's calls may ask how the gateway routed them (`x-tollgate-debug`).
     table.boolean('debug').notNullable().defaultTo(false);
     table.text('markup');
     table.timestamp('expires_at', { useTz: true });
     table.jsonb('allowed_addresses');
-    // The secret that a rotation replaced, and when that one ends.
+    // The hash of the secret that a rotation replaced, and until when the gateway still accepts that secret.
     table.text('previous_hash');
     table.timestamp('previous_until', { useTz: true });
-    // What upstreams charged above the holds of the key's calls because of what they asked.
+    // The excess in E8: what upstreams charged above the holds of the key's calls because of the calls' content.
     table.bigInteger('excess_e8').notNullable().defaultTo(0);
     table.index(['account_id', 'id']);
     table.index(['id'], 'api_keys_excess_index', { predicate: knex.whereRaw("excess_e8 > 0 AND status = 'active'") });
@@ -61,7 +61,7 @@ export async function up(knex: Knex): Promise<void> {
     table.text('idempotency_key').notNullable();
     table.text('note');
     table.timestamp('created_at', { useTz: true }).notNullable().defaultTo(knex.fn.now());
-    // The balance after a credit whose entry was dropped with its month. Without it the credit would look like one that was never sent.
+    // The balance after a credit whose entry was dropped with its month. Without it the gateway would treat the credit as never sent.
     table.bigInteger('dropped_posted_e8');
     table.unique(['account_id', 'idempotency_key']);
   });

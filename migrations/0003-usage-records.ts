@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { Knex } from 'knex';
 import { createPartitions } from './partitions';
 
-/** Creates usage records, the sums of them that charts and totals are read from, and the attempts that vendors' invoices are compared with. */
+/** Creates usage records, their sums for charts and totals, and the attempts that the gateway compares with vendors' invoices. */
 export async function up(knex: Knex): Promise<void> {
   await createRecords(knex);
   await createSums(knex);
@@ -14,12 +14,12 @@ export async function up(knex: Knex): Promise<void> {
 }
 
 /**
- * A record usually stands for one call. `calls` is higher where it stands for calls that were refused in the same second. `rollout`,
- * `rollout_stage`, `rollout_group` and `routing` are null where the call was in no rollout and had no choice of upstreams.
+ * A record usually stands for one call. `calls` is above 1 if it stands for several calls that the gateway refused in the same second.
+ * `rollout`, `rollout_stage` and `rollout_group` are null for a call in no rollout, and `routing` for a call without a choice of upstreams.
  *
- * `passes` are the runs of models as they were charged, each with its meters, and `flags` what is doubtful about them: both are null
- * where the token counts say it all. `excess_e8` is what upstreams charged above the hold. `report_id` names the report that charged
- * the call together with others.
+ * `passes` lists the charged runs of models, each with its meters, and `flags` the doubts about them. Both are null if the token counts
+ * contain everything. `excess_e8` is what upstreams charged above the hold. `report_id` names the report that charged the call together
+ * with others.
  */
 async function createRecords(knex: Knex): Promise<void> {
   await knex.raw(`CREATE TABLE usage_records (
@@ -76,10 +76,10 @@ async function createRecords(knex: Knex): Promise<void> {
 }
 
 /**
- * Pages of usage records are filtered by these columns, newest first: `created_at` follows the filter, so that a page is the end of
- * an index however many records match. Filters of an account and of all accounts share an index: its last column is the account, so
- * that Postgres passes over the records of others without reading them. Each index costs Postgres about 1 µs for each call.
- * Measurements: the bench `usage`.
+ * The indexes for pages of usage records, which Postgres filters by these columns and returns newest first. `created_at` follows the
+ * filter, so a page is the end of an index, however many records match. Filters within one account and across all accounts share an index.
+ * Its last column is the account, so that Postgres skips records of other accounts without reading them. Each index costs Postgres about 1
+ * µs for each call. Measurements: the bench `usage`.
  */
 const INDEXES: Readonly<Record<string, string>> = {
   account: '(account_id, created_at, request_id)',
@@ -97,7 +97,7 @@ const MEASURES = [
   ...['cache_creation_tokens', 'cache_read_tokens'],
 ];
 
-/** Four bounds to a doubling, from 16 ms to two minutes. */
+/** The bounds for times to the first token: four per doubling, from 16 ms to about two minutes. */
 const BOUNDS_MS = Array.from({ length: 53 }, (_, at) => Math.round(2 ** (4 + at / 4)));
 const FIRST_TOKENS = Array.from(
   { length: BOUNDS_MS.length + 1 },
@@ -107,10 +107,10 @@ const FIRST_TOKENS = Array.from(
 const KEY = 'account_id, grouped_by, hour, name, status';
 
 /**
- * `usage_sums` adds up the records of each hour: those of the whole account (`grouped_by` is `none`, `name` is empty), of each key,
- * of each model and of each upstream, by status. `first_token_NN` counts the calls whose first token came between the NNth bound and
- * the next. Null means none and takes no space. A month's chart of 10^6 records reads some thousand rows. Hours, not days, because
- * days begin at other times in other time zones.
+ * `usage_sums` adds up the records of each hour: those of the whole account (`grouped_by` is `none`, `name` is empty), of each key, of each
+ * model and of each upstream, by status. `first_token_NN` counts the calls whose time to the first token lies between bound NN and the next
+ * one; null means 0 and takes no space. A month's chart of 10^6 records reads a few thousand rows. The sums are by hour, because days begin
+ * at different times in different time zones.
  *
  * `usage_sums` contains the records before `usage_summed.until`.
  */
@@ -119,7 +119,7 @@ async function createSums(knex: Knex): Promise<void> {
     account_id uuid NOT NULL, grouped_by text NOT NULL, hour timestamptz NOT NULL, name text NOT NULL, status int NOT NULL,
     ${MEASURES.map((name) => `${name} bigint NOT NULL`).join()}, ${FIRST_TOKENS.map((name) => `${name} int`).join()},
     PRIMARY KEY (${KEY})) WITH (fillfactor = 80)`);
-  // For the accounts that spent most lately.
+  // For the query of the accounts with the highest recent spending.
   await knex.raw(`CREATE INDEX usage_sums_by_hour ON usage_sums (hour) WHERE grouped_by = 'none'`);
   await knex.raw('CREATE TABLE usage_summed (until timestamptz NOT NULL)');
   await knex.raw('CREATE UNIQUE INDEX usage_summed_once ON usage_summed ((true))');
@@ -150,8 +150,8 @@ const TRIGGERS: readonly Trigger[] = [
 ];
 
 /**
- * Creates a trigger that adds the records written, changed or deleted before `usage_summed.until`, which is seldom. Writers take turns:
- * a statement that inserts and updates adds twice, and two of those could otherwise wait for each other's sums.
+ * Creates a trigger that updates `usage_sums` if a statement writes, changes or deletes records before `usage_summed.until`, which is rare.
+ * Such statements run one after the other: each may change the sums twice, and two at once could deadlock.
  */
 async function createTrigger(knex: Knex, { event, tables, records }: Trigger): Promise<void> {
   const body = `DECLARE
@@ -169,12 +169,12 @@ async function createTrigger(knex: Knex, { event, tables, records }: Trigger): P
 }
 
 /**
- * Creates the function that adds the records from `usage_summed.until` up to a time and moves `until`. Adding many records at once
- * takes about half of what adding each as it is written would cost.
+ * Creates the function that adds the records from `usage_summed.until` up to a given time to `usage_sums`, and moves `until`. Adding many
+ * records at once costs about half as much as adding each one when it is written.
  *
- * The function waits for processes that write records and makes others wait until it has committed. A trigger therefore sees `until`
- * either before the change, and the function finds the trigger's records, or after it. `most` bounds how long that takes. The function
- * returns whether more records are left.
+ * The function waits for processes that write records, and blocks other writers until it has committed. A trigger therefore sees either the
+ * old `until`, and the function then finds the trigger's records, or the new one. `most` limits the records of one run and thereby its
+ * duration. The function returns whether more records are left.
  */
 async function createRollUp(knex: Knex): Promise<void> {
   await knex.raw(`CREATE FUNCTION sum_usage_until(wanted timestamptz, most int) RETURNS boolean
@@ -197,7 +197,7 @@ async function createRollUp(knex: Knex): Promise<void> {
     END $sum$`);
 }
 
-/** Returns the statement that adds `records`, each with a `sign`. It takes rows in one order, so that writers never wait in a circle. */
+/** Returns the SQL that adds `records`, each with a `sign`, to the sums. It writes rows in a fixed order, so that writers cannot deadlock. */
 function add(records: string): string {
   return `
   INSERT INTO usage_sums AS there (${KEY}, ${MEASURES.join()}, ${FIRST_TOKENS.join()})
@@ -227,12 +227,12 @@ function add(records: string): string {
 }
 
 /**
- * Creates the attempts: one row for each request that was sent to an upstream, so that the records can be set beside a vendor's
- * invoice. A call that several upstreams were asked for has several rows, and so does one that was mirrored.
+ * Creates the attempts: one row for each request that the gateway sent to an upstream, for the comparison with a vendor's invoice. A call
+ * has several rows if the gateway tried several upstreams or mirrored it.
  *
- * Attempts are summed by days, for which their order in time suffices. `passes` has what the upstream used, by meter; it is null where nothing is known. `is_reported` says that the upstream itself
- * reported all of it. `cost_e14` is the cost of the passes at the upstream's price in 1e-14 USD, exact. `account_id` is null for an
- * operator's test.
+ * A BRIN index suffices, because attempts are summed by days and stored in order of time. `passes` has what the upstream used, by meter; it
+ * is null if that is unknown. `is_reported` says that the upstream itself reported all of it. `cost_e14` is the exact cost of the passes at
+ * the upstream's price in 1e-14 USD. `account_id` is null for an operator's test.
  */
 async function createAttempts(knex: Knex): Promise<void> {
   await knex.raw(`CREATE TABLE upstream_attempts (
@@ -261,8 +261,9 @@ async function createAttempts(knex: Knex): Promise<void> {
 }
 
 /**
- * Creates the days of upstreams whose vendor's report was set beside the records. A process claims a day, so that only one of them
- * asks the vendor; `compared_at` is null until it has. `difference_e8` is what the vendor charges more, in 1e-8 USD.
+ * Creates the days for which a vendor's report was compared with the records, by upstream. A process claims a day, so that no other process
+ * requests the report too; `compared_at` is null until the comparison is done. `difference_e8` is the vendor's charge minus the recorded
+ * cost, in 1e-8 USD.
  */
 async function createInvoiceDays(knex: Knex): Promise<void> {
   await knex.raw(`CREATE TABLE invoice_days (
@@ -276,7 +277,7 @@ async function createInvoiceDays(knex: Knex): Promise<void> {
   await knex.raw(`COMMENT ON TABLE invoice_days IS 'Days of which a vendor''s invoice was compared with the records.'`);
 }
 
-/** Creates the key of the hash of ids of sessions and agents that do not look like ids. All nodes need the same key. */
+/** Creates the secret key with which nodes hash ids of sessions and agents that do not look like ids. All nodes need the same key. */
 async function createHashKey(knex: Knex): Promise<void> {
   await knex.raw('CREATE TABLE session_hash_key (secret text NOT NULL)');
   await knex.raw('CREATE UNIQUE INDEX session_hash_key_once ON session_hash_key ((true))');

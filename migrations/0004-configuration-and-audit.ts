@@ -1,8 +1,8 @@
 import type { Knex } from 'knex';
 
 /**
- * Creates the configurations that were applied, of which the newest is in force on every node, what each node reports of its own,
- * the audit log, and the upstreams that operators disabled: they stay disabled on every node until an operator enables them.
+ * Creates the applied configurations, the nodes' reports of their configurations, the audit log, and the upstreams that operators disabled.
+ * The newest configuration is in force on every node. A disabled upstream stays disabled on every node until an operator enables it.
  */
 export async function up(knex: Knex): Promise<void> {
   await knex.schema.createTable('config_revisions', (table) => {

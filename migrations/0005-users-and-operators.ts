@@ -1,11 +1,11 @@
 import type { Knex } from 'knex';
 
 /**
- * Creates the users of the console and the tokens of operators, their sessions, the links that sign a user in once, and the counts of attempts to sign in. The
- * database keeps only SHA-256 of session tokens, of links, and of the e-mail and network addresses that attempts are counted by.
+ * Creates console users, operators' tokens, their sessions, one-time sign-in links, and counts of sign-in attempts. The database keeps only
+ * SHA-256 of session tokens, of links, and of the e-mail and network addresses for which attempts are counted.
  *
- * A user may be bound to one identity of a provider, and an identity to one user. The name of an operator's token belongs to it for
- * good, so that the audit log always says which token made a change.
+ * A user may be bound to one identity of a provider, and an identity to one user. The name of an operator's token is never reused, so that
+ * the audit log always says which token made a change.
  */
 export async function up(knex: Knex): Promise<void> {
   await knex.schema.createTable('users', (table) => {

@@ -1,12 +1,12 @@
 import type { Knex } from 'knex';
 
 /**
- * Creates the state of each rollout, by its name, and what nodes have measured of it. `run` is new whenever a rollout begins anew.
- * Nodes find the current stage by `shares` when an operator changes the stages. `followed_at` is when a node last watched the
- * rollout, because time that no node watched does not count as held.
+ * Creates the state of each rollout, by its name, and the nodes' measurements. `run` gets a new value whenever a rollout starts again.
+ * `shares` has the shares of all stages, from which nodes find the current stage after an operator changed the stages. `followed_at` is
+ * when a node last watched the rollout, because time that no node watched does not count towards a stage.
  *
- * All nodes add up what they have seen of each run in `rollout_counts`. `counted` names what and, where it has one, the bucket of a
- * time or cost. `rollout_accounts` has the number of calls of each account since the guards looked last.
+ * All nodes add their counts of each run to `rollout_counts`. `counted` names the measure and, for a time or cost, its bucket.
+ * `rollout_accounts` has the number of calls of each account since the last look of the guards.
  */
 export async function up(knex: Knex): Promise<void> {
   await knex.schema.createTable('rollouts', (table) => {

@@ -5,10 +5,9 @@ const NOT_ENDED = "observed_state NOT IN ('FAILED', 'TERMINATED')";
 const OBSERVED = ['PROVISIONING', 'RUNNING', 'SUSPENDED', 'FAILED', 'TERMINATED', 'UNKNOWN'];
 
 /**
- * Creates sandboxes, their history, their bill, and where their instances are; their
- * commands with what is kept of the output, and the hashes of the tokens that open a port. A command's text, input and variables are
- * not kept. Amounts are E8 (1e-8 USD). Times have the milliseconds
- * that are billed. Unique indexes allow one sandbox per idempotency key of an account, and one open lifecycle operation, one open
+ * Creates sandboxes with their history, bills and places; their commands with the stored output; and the hashes of the tokens that open a
+ * port. The database does not store a command's text, input and variables. Amounts are E8 (1e-8 USD). Times have milliseconds, because the
+ * gateway bills them. Unique indexes allow one sandbox per idempotency key of an account, and one open lifecycle operation, one open
  * segment and one open period per sandbox.
  */
 export async function up(knex: Knex): Promise<void> {
@@ -69,7 +68,7 @@ export async function up(knex: Knex): Promise<void> {
     time(table, 'next_at').notNullable();
     table.integer('lease_epoch').notNullable().defaultTo(0);
     time(table, 'lease_until');
-    // Which incarnation of the instance was confirmed last. An instance that was replaced or started anew has another.
+    // The incarnation of the instance that the supplier last confirmed. A replaced or restarted instance has a different one.
     table.text('incarnation');
     table.text('place');
     table.unique(['account_id', 'idempotency_key']);
@@ -98,7 +97,7 @@ export async function up(knex: Knex): Promise<void> {
     `CREATE UNIQUE INDEX sandbox_operations_open ON sandbox_operations (sandbox_id)
      WHERE type IN ${LIFECYCLE} AND status IN ('PENDING', 'RUNNING')`,
   );
-  // The idempotency key of a creation may be used once more for the operation that ends the sandbox.
+  // A client may reuse the idempotency key of a creation once, for the operation that ends the sandbox.
   await knex.schema.raw(
     `CREATE UNIQUE INDEX sandbox_operations_key ON sandbox_operations (sandbox_id, type, idempotency_key)
      WHERE idempotency_key IS NOT NULL`,
@@ -183,7 +182,7 @@ export async function up(knex: Knex): Promise<void> {
   await knex.schema.raw(
     'CREATE UNIQUE INDEX supplier_cleanup_open ON supplier_cleanup (supplier, name) WHERE done_at IS NULL',
   );
-  // A place is a driver's own word for where its instances live, such as the id of a data folder. Every node reaches instances without one.
+  // A place is a driver's name for where its instances live, such as the id of a data folder. Every node reaches an instance that has no place.
   await knex.schema.createTable('sandbox_places', (table) => {
     table.comment('Places of instances that only some nodes reach, and when a node last reached each.');
     table.text('id').primary();

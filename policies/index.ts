@@ -8,7 +8,7 @@ import sseRelay from './sse-relay';
 import strategyRouting from './strategy-routing';
 import tokenMetering from './token-metering';
 
-/** All policies, in the order of a call. */
+/** All policies, in the order in which a call passes them. */
 export const policies: readonly Policy[] = [
   keyAuth,
   modelRequest,

@@ -4,7 +4,7 @@ import { ratio } from '../table';
 import { runWrkRounds } from '../wrk-rounds';
 import { LIMITS } from './governed';
 
-/** Measures busy and idle accounts, because gains for busy keys must not slow all others. */
+/** Measures busy and idle accounts, because faster calls of busy keys must not slow other calls. */
 export const accounts: Scenario = {
   name: 'accounts',
   summary: `calls of ${ACCOUNTS.count} accounts, some busy and most not, beside those of one busy key`,

@@ -8,11 +8,11 @@ import { runWrkRounds } from '../wrk-rounds';
 import { openStreams } from './stream';
 
 const SIZES_KB = [16, 48, 256];
-/** The size of the calls that are answered by streams. The history of the others is the same, and nothing of it is in the answer. */
+/** The body size of streaming calls, in KB. Unstreamed calls have the same history. No answer repeats the history. */
 const STREAMED_KB = 48;
 const EVENTS = 500;
 const GAP_MS = 5;
-/** The streams of one connection, one after the other, that are measured in a round. */
+/** The number of consecutive streams over a single connection that a round measures. */
 const ALONE = 4;
 
 const SUBJECTS = ['direct', 'undici-relay', 'billed-relay', 'tollgate', 'tollgate-messages', 'tollgate-responses'];
@@ -108,7 +108,7 @@ async function measureStreams(round: FreshRound, { connections }: Settings): Pro
   return { eventMicros, eventP50, eventAloneMicros: alone / ALONE };
 }
 
-/** Opens so many streams at once, and reads them to their end. */
+/** Opens `streams` streams at about the same time, and reads each to its end. */
 async function streamed({ rig, running }: FreshRound, streams: number) {
   const { pids } = running;
   await quiet(pids);

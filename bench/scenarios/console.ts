@@ -10,7 +10,7 @@ import { fillUsageRecords, patientDatabase, RARE_MODEL } from '../usage-records'
 const FIRST_VIEW_MS = 1_000;
 const FILTERED_MS = 300;
 
-/** The queries of the page's filters, over all three months: records, totals and chart at once. */
+/** The queries of the page's filters over all three months. The page reads records, totals and chart at the same time. */
 const FILTERS: Readonly<Record<string, string>> = {
   'no filter': '',
   key: '&key={key}',
@@ -22,7 +22,7 @@ const FILTERS: Readonly<Record<string, string>> = {
   'rare model': `&model=${RARE_MODEL}`,
 };
 
-/** Each part of such a query by itself. */
+/** Each query that the page makes, measured separately. */
 const PARTS: Readonly<Record<string, string>> = {
   overview: 'overview?timeZone=Europe/Berlin',
   records: 'usage?limit=50{range}',
@@ -37,7 +37,7 @@ const FIRST_OVERVIEW = 'page: first view of the overview';
 const FIRST_USAGE = 'page: first view of usage';
 const FILTERED = 'page: filter to result';
 
-/** Measures the console's queries over many records, by HTTP with a session, and in a real browser. */
+/** Measures the console's queries over many records, both as HTTP requests with a session and in a real browser. */
 export const console: Scenario = {
   name: 'console',
   summary: 'what the console shows of many usage records: its requests, and its page in Chromium',
@@ -128,7 +128,7 @@ async function time(work: () => Promise<unknown>): Promise<number> {
 
 async function ask(session: TestBrowser, path: string): Promise<void> {
   const { status, body } = await session.get(`/${path}`);
-  if (status !== 200) throw new Error(`${path} answered ${status}: ${JSON.stringify(body)}`);
+  if (status !== 200) throw new Error(`${path} responded with ${status}: ${JSON.stringify(body)}`);
 }
 
 async function askAll(session: TestBrowser, query: string): Promise<void> {
@@ -139,7 +139,7 @@ async function askAll(session: TestBrowser, query: string): Promise<void> {
   ]);
 }
 
-/** Opens a signed-in window with an empty cache. */
+/** Opens a signed-in browser window with an empty cache, and runs the work on its page. */
 async function withPage(
   browser: Browser,
   url: string,
@@ -159,8 +159,8 @@ async function withPage(
   }
 }
 
-/** Matches the page once records, totals and the chart are drawn, and nothing of the previous filter is left. */
-const DRAWN = 'main:has(tbody tr td):has(.stat-value):has(.uplot):not(:has(.bone)):not(:has(.is-stale))';
+/** Matches the page once it shows records, totals and chart, and no data of the previous filter. */
+const DRAWN = 'main:has(tbody tr td):has(.stat-value):has(.uplot):not(:has(.bone)):not(:has(.kind-stale))';
 
 function sinceNavigation(drawn: string) {
   return async (page: Page) => {
@@ -174,7 +174,7 @@ async function filterByStatus(page: Page): Promise<number> {
   await page.getByRole('button', { name: 'Status' }).click();
   const option = page.getByRole('option', { name: /^200/ });
   await option.waitFor();
-  // Starts at the page's own click event, because the driver first scrolls to the option and waits until it stands still.
+  // Starts the clock at the page's own click event, because the driver first scrolls to the option and waits until the option stops moving.
   await page.evaluate("addEventListener('click', () => performance.mark('asked'), { capture: true, once: true })");
   await option.click();
   await page.getByText('none failed').waitFor();

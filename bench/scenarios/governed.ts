@@ -3,17 +3,17 @@ import { inCase, mergeCases, type Outcome, type Scenario } from '../scenario';
 import { CASE_MARK, figure, type Round, ratio } from '../table';
 import { runWrkRounds } from '../wrk-rounds';
 
-/** Spending limits of every key, which are never reached. A limit by the minute would need Redis for each call, so that none is set. */
+/** Spending limits that every key has and never reaches. No limit per minute is set, because it would need Redis for each call. */
 export const LIMITS = { balanceLimit: '900000', dailyLimit: '500000', monthlyLimit: '800000' };
 
 const SLOW_MS = 20;
 
-/** The factor on the connections that keeps a subject as busy while the upstream waits. */
+/** The factor on the number of connections, with which a subject is as busy at a slow upstream as at a fast one. */
 const MORE_CONNECTIONS = 8;
 
 const SUBJECTS = ['direct', 'undici-relay', 'billed-relay', 'tollgate', 'tollgate-keys'];
 
-/** Measures everything that governs a call: key, limits, balance, hold, settle, record. */
+/** Measures calls with all that governs them: key, limits, balance, hold, settlement and usage record. */
 export const governed: Scenario = {
   name: 'governed',
   summary: `calls of 256 bytes with limits on every key, at an upstream that answers at once and at one that takes ${SLOW_MS} ms`,
@@ -85,7 +85,7 @@ export const governed: Scenario = {
   },
 };
 
-/** Compares the rows with `direct`. */
+/** Adds to each row its latency above that of `direct` in the same round. */
 function withAdded(round: Round): Round {
   const added = (name: string, key: string) =>
     (figure(round, name, key) ?? Number.NaN) - (figure(round, 'direct', key) ?? Number.NaN);

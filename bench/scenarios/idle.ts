@@ -4,7 +4,7 @@ import type { Scenario } from '../scenario';
 import type { RunningSubject } from '../subjects/subject';
 import type { Metrics } from '../table';
 
-/** Measures the resources of an idle gateway. */
+/** Measures the memory and CPU time of a gateway without calls. */
 export const idle: Scenario = {
   name: 'idle',
   summary: 'CPU of a process without calls, and of its Redis and Postgres',

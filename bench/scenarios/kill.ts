@@ -12,12 +12,12 @@ import type { Failed, Metrics, Round } from '../table';
 import { patientDatabase } from '../usage-records';
 import { LIMITS } from './governed';
 
-/** The time until everything must have arrived, including holds and spools. */
+/** How long the bench waits until Postgres has all charges, including those from expired holds and spools. */
 const ARRIVES_WITHIN_MS = 120_000;
-/** The time after which a second charge would show: every 5 s the spool sends settles older than 10 s again. */
+/** How long the bench waits for a wrong second charge: every 5 s the spool retries settlements older than 10 s. */
 const SPOOL_MS = 16_000;
 
-/** Compares, after each kill, the answers to clients with the charges in the stores, to the unit. */
+/** Compares, after each kill, the answers that clients received with the charges in the stores, to 1e-8 USD. */
 export const kill: Scenario = {
   name: 'kill',
   summary: 'kill -9 of a worker, a node, Redis under the load of governed; then the charges beside the answers',
@@ -63,7 +63,7 @@ export const kill: Scenario = {
 
 interface Fault {
   readonly workers?: number;
-  /** Causes a fault and leaves everything running again. */
+  /** Causes a fault and restarts the killed part, so that everything runs again afterwards. */
   harm(tollgate: RunningTollgate): Promise<void>;
 }
 
@@ -72,7 +72,7 @@ const FAULTS: Readonly<Record<string, Fault>> = {
     workers: 2,
     harm: async ({ program: { pid } }) => {
       const [worker, ...others] = childPids(pid);
-      if (worker === undefined) throw new Error('there is no worker to kill');
+      if (worker === undefined) throw new Error('the gateway has no worker process to kill');
       process.kill(worker, 'SIGKILL');
       await until('another worker is there', () => {
         const now = childPids(pid);
@@ -95,7 +95,7 @@ const FAULTS: Readonly<Record<string, Fault>> = {
   },
 };
 
-/** Kills the gateway with its workers, if it has any. */
+/** Kills the gateway's process and its workers, if it has any. */
 async function killAll({ pid, child }: Program): Promise<void> {
   const ended = new Promise((done) => child.once('exit', done));
   for (const each of [pid, ...childPids(pid)]) process.kill(each, 'SIGKILL');
@@ -160,7 +160,7 @@ interface Noted {
   readonly cut: number;
 }
 
-/** Compares once everything has arrived, and again after the time of a second charge. */
+/** Compares once all charges are in Postgres, and again after a second charge would have appeared. */
 async function compareInTheEnd(called: Called, tollgate: RunningTollgate, database: Knex): Promise<Comparison> {
   const compare = async () => compareCharges(called, await readCharges(tollgate, database));
   const deadline = Date.now() + ARRIVES_WITHIN_MS;
@@ -189,7 +189,7 @@ async function readCharges({ url, customers }: RunningTollgate, database: Knex):
   };
 }
 
-/** Reads a balance, with retries while the ledger is being compared with Postgres. */
+/** Reads a balance. Retries while the gateway compares the ledger with Postgres. */
 function readBalance(url: string, key: string): Promise<bigint> {
   return until(
     'the balance is known',

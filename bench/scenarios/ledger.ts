@@ -16,7 +16,7 @@ interface Ran {
   readonly mostMs: number;
 }
 
-/** Measures the ledger alone: the cost of its two steps relative to a Redis command. */
+/** Measures the ledger alone: the cost of reserve and settle relative to one Redis command. */
 export const ledger: Scenario = {
   name: 'ledger',
   summary: 'reserve and settle alone, against a bare SET of the same size',
@@ -98,7 +98,7 @@ interface Work {
   readonly on: 'alone' | 'replicated';
 }
 
-/** A program that loads a Redis of its own. */
+/** A program that sends load to its own Redis. */
 interface Loader {
   readonly program: Program;
   readonly redisPid: number;

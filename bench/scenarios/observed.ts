@@ -4,7 +4,7 @@ import { runWrkRounds } from '../wrk-rounds';
 
 const SUBJECTS = ['tollgate-unobserved', 'tollgate-observed'];
 
-/** What it costs to observe calls. */
+/** Measures the cost of observing calls with log lines and traces. */
 export const observed: Scenario = {
   name: 'observed',
   summary: 'calls as in json, without lines and traces, and with a line for each call and traces of 1 %',

@@ -11,7 +11,7 @@ import { cpuSeconds, quiet } from '../measure';
 import { attempt, orderOfRound, type Scenario } from '../scenario';
 import type { Metrics, Round } from '../table';
 
-/** The number of calls that one transaction writes, and of calls in one report. */
+/** The number of calls that the shipper writes in one transaction. */
 const CALLS_OF_BATCH = 512;
 const CALLS_OF_REPORT = 64;
 const ACCOUNTS = 40;
@@ -21,7 +21,7 @@ const ENTRIES = 'an entry for each call';
 const REPORTS = `reports of ${CALLS_OF_REPORT} calls`;
 const SUBJECTS: Readonly<Record<string, number>> = { [ENTRIES]: 1, [REPORTS]: CALLS_OF_REPORT };
 
-/** Measures the write of ended calls to Postgres: entries, usage records and attempts, without Redis. */
+/** Measures how the shipper writes ended calls to Postgres (entries, usage records and attempts), without Redis. */
 export const records: Scenario = {
   name: 'records',
   summary: 'CPU of Postgres and of the shipper for each call whose entry and record they write',
@@ -101,7 +101,7 @@ async function bytesOf(database: Knex): Promise<{ disk: number; log: number }> {
   return rows[0] ?? { disk: 0, log: 0 };
 }
 
-/** A ledger whose outbox has one batch, until it is written. */
+/** A ledger whose outbox holds one batch until the shipper has written it. */
 class LedgerOf extends MemoryLedger {
   #entries: readonly OutboxEntry[];
 

@@ -3,7 +3,7 @@ import { runWrkRounds } from '../wrk-rounds';
 
 const SUBJECTS = ['tollgate', 'tollgate-rollout', 'tollgate-shadow'];
 
-/** Measures the cost of a rollout for a call, and the effect of mirrored calls on their client. */
+/** Measures what a rollout costs a call, and how mirrored calls affect the client of the original call. */
 export const rollout: Scenario = {
   name: 'rollout',
   summary: 'calls as in json without a rollout, with one under way, and with one that mirrors every call',

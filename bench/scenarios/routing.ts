@@ -25,8 +25,8 @@ const [CALLS_TO_ONE, CPU_TO_ONE] = against('tollgate', 'one');
 const [CALLS_TO_SPREAD, CPU_TO_SPREAD] = against('tollgate-spread', 'spread');
 
 /**
- * Measures the cost of many candidates: the calls of `json` with one candidate and with fifty. Fifty upstreams need fifty connection pools in any
- * case. A third case has fifty upstreams but one candidate for each call, which separates the two costs.
+ * Measures the cost of many candidates: the calls of `json` with one candidate and with fifty. Fifty upstreams need fifty connection pools
+ * in any case. A third case has fifty upstreams but one candidate per call, to separate both costs.
  */
 export const routing: Scenario = {
   name: 'routing',

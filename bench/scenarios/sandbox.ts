@@ -12,7 +12,7 @@ import type { Metrics, Round } from '../table';
 const MAX_ACTIVE = 20;
 const COMMANDS = 10;
 
-/** Measures sandboxes: the time until they run, the time of a command, and the cost of many idle ones. */
+/** Measures sandboxes: the time until they run, the time of a command, and the cost of many idle sandboxes. */
 export const sandbox: Scenario = {
   name: 'sandbox',
   summary: 'creation and commands at a real Docker engine; queries of idle sandboxes',
@@ -103,7 +103,7 @@ async function atDocker(gateway: TestGateway, calls: number): Promise<Record<str
     for (let command = 0; command < COMMANDS; command += 1) {
       const asked = performance.now();
       const { json } = await gateway.call(`/v1/sandboxes/${id}/commands`, { key, body: { command: ':' } });
-      if (json.exitCode !== 0) throw new Error(`a command was answered ${JSON.stringify(json)}`);
+      if (json.exitCode !== 0) throw new Error(`the command did not succeed; the response is ${JSON.stringify(json)}`);
       commands.push(performance.now() - asked);
     }
     await gateway.call(`/v1/sandboxes/${id}/terminate`, { key });
@@ -111,7 +111,7 @@ async function atDocker(gateway: TestGateway, calls: number): Promise<Record<str
   return { 'create → RUNNING': quantiles(created), command: quantiles(commands) };
 }
 
-/** Makes idle sandboxes, in as many accounts as the limit of each requires. */
+/** Makes idle sandboxes, in as many accounts as the limit of sandboxes per account requires. */
 async function makeIdle(gateway: TestGateway, sandboxes: number): Promise<void> {
   const offered = await gateway.newCustomer('1');
   const { json } = await gateway.call('/v1/offerings', { method: 'GET', key: offered.key });
@@ -124,12 +124,12 @@ async function makeIdle(gateway: TestGateway, sandboxes: number): Promise<void> 
   }
 }
 
-/** Creates a sandbox as clients are advised: it retries a 503 with the same key. */
+/** Creates a sandbox as the documents advise clients: on a 503, it retries with the same idempotency key. */
 async function create(gateway: TestGateway, key: string, offeringId: string, idempotencyKey: string): Promise<string> {
   return until('it is made', async () => {
     const body = { selection: { offeringId }, idempotencyKey };
     const { status, json, text } = await gateway.call('/v1/sandboxes', { key, body });
-    if (status !== 202 && status !== 503) throw new Error(`a creation was answered ${status}: ${text}`);
+    if (status !== 202 && status !== 503) throw new Error(`the creation of a sandbox failed with ${status}: ${text}`);
     return status === 202 ? (json.id as string) : undefined;
   });
 }

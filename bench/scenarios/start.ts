@@ -6,10 +6,10 @@ import type { Metrics } from '../table';
 import { runWrk } from '../wrk';
 import { loadOf } from '../wrk-rounds';
 
-/** The delay of the upstream, which is long beside a subject's time, so that a slow subject makes about as many calls a second. */
+/** The upstream's delay in ms. It is much longer than a subject's own time, so that slow and fast subjects make about as many calls a second. */
 const UPSTREAM_MS = 20;
 
-/** Measures the cost of calls while a process still compiles its code. */
+/** Measures the CPU cost of calls right after the start, while the process still compiles its code. */
 export const start: Scenario = {
   name: 'start',
   summary: 'CPU per call in the first minute after the start beside a later one, under the same load',

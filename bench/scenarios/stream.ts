@@ -112,7 +112,7 @@ async function measurePaced({ rig, running }: FreshRound, settings: Settings): P
   };
 }
 
-/** Measures how much the upstream could send although the client does not read, and whether it still sends. */
+/** Measures how many bytes the upstream could send to a client that does not read, and whether it still sends. */
 async function measureStalled({ rig, running, upstream }: FreshRound, settings: Settings): Promise<Metrics> {
   const { stalledStreams } = settings;
   const before = residentBytes(running.pids);
@@ -138,7 +138,7 @@ export interface Callers {
   readonly rampMs: number;
   readonly events?: number;
   readonly withinMs?: number;
-  /** Returns the body of a call. Default: a short one of the subject's protocol. */
+  /** Returns the body of a call. Default: the protocol's short streaming call with the script. */
   readonly bodyOf?: (protocol: Protocol, script: object) => string;
 }
 
@@ -155,7 +155,7 @@ interface StreamResult {
   readonly untilFirst: Percentiles;
 }
 
-/** Opens the streams. One that fails makes the round fail. */
+/** Opens the streams. If one of them fails, the round fails. */
 export async function openStreams(
   rig: Rig,
   { url, headers, protocol = CHAT }: RunningSubject,

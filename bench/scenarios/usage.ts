@@ -21,7 +21,7 @@ const INSERT = 'insert';
 const INSERT_UNSUMMED = 'insert, without sums';
 const INSERT_FEW = 'insert, without sums and the indexes of filters';
 
-/** Pages of 100 records, newest first, by their filter. An operator queries the ones with `admin:`, over all accounts. */
+/** Queries for pages of 100 records, newest first, by the name of the filter. Those with `admin:` are operator queries over all accounts. */
 const PAGES: Readonly<Record<string, string>> = {
   'no filter': '',
   key: 'key={key}',
@@ -51,7 +51,7 @@ const PAGES: Readonly<Record<string, string>> = {
   'operator: upstream, status 502': 'admin:upstream=upstream-2&status=502',
 };
 
-/** Measures queries over many records: pages, the export, and the cost of their indexes for writes. */
+/** Measures queries over many usage records: pages and the export, and what the search indexes cost writes. */
 export const usage: Scenario = {
   name: 'usage',
   summary: 'pages of 100 and the CSV of many usage records, over HTTP, and the price of writing them',
@@ -125,7 +125,7 @@ export const usage: Scenario = {
 
 type Values = Readonly<Record<string, string>>;
 
-/** Returns a day in the middle of the records, and the cursor of a page there. */
+/** Returns a day in the middle of the records, and the cursor of a list page on that day. */
 async function placeholders(tollgate: RunningTollgate): Promise<Values> {
   const now = new Date();
   const day = (offset: number) =>
@@ -145,7 +145,7 @@ async function ask(tollgate: RunningTollgate, asked: string): Promise<Response> 
   const response = isAdmin
     ? await fetch(tollgate.adminUrl + query, { headers: { authorization: `Bearer ${tollgate.adminToken}` } })
     : await fetch(`${tollgate.url}/v1${query}`, { headers: { 'x-api-key': tollgate.customer.key } });
-  if (!response.ok) throw new Error(`${query} answered ${response.status}: ${await response.text()}`);
+  if (!response.ok) throw new Error(`${query} responded with ${response.status}: ${await response.text()}`);
   return response;
 }
 
@@ -172,7 +172,7 @@ interface Period {
   readonly to: Date;
 }
 
-/** Exports the account's records as CSV, whose costs must add up to the sum in the database. */
+/** Exports the account's records as CSV. Throws if their costs do not add up to the sum in the database. */
 async function exportAll(tollgate: RunningTollgate, database: Knex, period?: Period): Promise<Metrics> {
   const { accountId, key } = tollgate.customer;
   const pids = [tollgate.program.pid];
@@ -192,12 +192,14 @@ async function exportAll(tollgate: RunningTollgate, database: Knex, period?: Per
     .sum('cost_e8 as cost')
     .first();
   if (String(rows) !== String(there?.['rows']) || costE8 !== BigInt(String(there?.['cost'])))
-    throw new Error(`the CSV has ${rows} rows of ${costE8}, the database ${there?.['rows']} of ${there?.['cost']}`);
+    throw new Error(
+      `the CSV has ${rows} rows with a total of ${costE8}, the database ${there?.['rows']} with ${there?.['cost']}`,
+    );
   const growthMebibytes = Math.max(0, peakResidentBytes(pids) - before) / 2 ** 20;
   return { rowsPerSecond: rows / seconds, growthMebibytes };
 }
 
-/** Makes one call after the other beside the load, and waits for the record of each. */
+/** Makes one call after the other while the load runs, and waits for the usage record of each call. */
 async function findRecords(
   rig: Rig,
   { url, customer }: RunningTollgate,

@@ -4,7 +4,7 @@ import { runWrkRounds } from '../wrk-rounds';
 
 const SUBJECTS = ['undici-relay', 'undici-relay-workers', 'tollgate', 'tollgate-workers'];
 
-/** Measures the cost of several processes. They are not faster if all cores are already busy. */
+/** Measures the cost of several worker processes. They are no faster than one process if all cores are already busy. */
 export const workers: Scenario = {
   name: 'workers',
   summary: 'calls as in json, with one worker and with WORKERS=2',

@@ -1,7 +1,7 @@
 import type { Protocol } from '../bodies';
 import type { Program, Rig } from '../rig';
 
-/** The upstream of a subject. */
+/** The upstream that a subject relays calls to. */
 export interface Upstream {
   readonly url: string;
   readonly pid: number;
@@ -11,22 +11,22 @@ export interface StartOptions {
   readonly upstream: Upstream;
   /** Arguments for Node, for example to load the probe of the event loop. */
   readonly nodeArgs?: readonly string[];
-  /** Members of each key of the calls: its limits. */
+  /** The limits that each called key has, as members of the request that creates the key. */
   readonly limits?: Readonly<Record<string, string>> | undefined;
 }
 
-/** One of the compared programs. */
+/** A program that the bench measures and compares. */
 export interface Subject {
-  /** The name in `--subjects`. */
+  /** The name of the subject in `--subjects`. */
   readonly name: string;
   readonly summary: string;
-  /** Whether its event loop can be measured. */
+  /** Whether the subject runs on Node, so that its event loop can be measured. */
   readonly isNode: boolean;
-  /** Whether it relays streams, and bodies of 20 MB. */
+  /** Whether the subject relays streams, and bodies of 20 MB. */
   readonly streams: boolean;
-  /** The scenarios that include it. Default: all. */
+  /** The scenarios that include the subject. Default: all. */
   readonly only?: readonly string[];
-  /** @throws {NotAvailable} if it cannot be run here */
+  /** Starts the subject. @throws {NotAvailable} if the subject cannot run on this machine */
   start(rig: Rig, options: StartOptions): Promise<RunningSubject>;
 }
 
@@ -36,17 +36,17 @@ export interface RunningSubject {
   /** The protocol of the calls. Default: chat. */
   readonly protocol?: Protocol;
   readonly headers: Readonly<Record<string, string>>;
-  /** The keys of the calls, in turn. Default: the one in the headers. */
+  /** The API keys that calls use one after the other. Default: the key in `headers`. */
   readonly keys?: readonly string[];
-  /** The models of the calls, drawn at random. Default: the model of the bench. */
+  /** The models that calls request, drawn at random. Default: the model of the bench. */
   readonly models?: readonly string[];
-  /** The processes that count, with all their children, for its CPU and memory. */
+  /** The processes whose CPU time and memory count for the subject, together with their children. */
   readonly pids: readonly number[];
-  /** The processes of Redis and Postgres if it uses them, in this order; they count separately. */
+  /** The processes of Redis and Postgres, in this order, if the subject uses them. The table shows them separately. */
   readonly storePids: readonly number[];
-  /** The URL of its Redis, whose commands are counted. */
+  /** The URL of the subject's Redis, whose commands the bench counts. Absent if it has none. */
   readonly redisUrl?: string;
   readonly version?: string;
-  /** Its process with the probe, if `isNode`. */
+  /** The subject's program, with the preloaded event-loop probe, if `isNode`. */
   readonly program?: Program;
 }

@@ -12,7 +12,7 @@ import { NotAvailable, PROJECT_FOLDER, type Program, type Rig } from '../rig';
 import { zipfDraws } from '../zipf';
 import type { RunningSubject, StartOptions, Subject } from './subject';
 
-/** Tollgate with everything: key, routing, reserve and settle in Redis, metering, usage records in Postgres. */
+/** Tollgate with its full pipeline: key, routing, reserve and settle in Redis, metering, usage records in Postgres. */
 export const tollgate: Subject = {
   name: 'tollgate',
   summary: 'Tollgate, everything on, through its fast lane',
@@ -21,7 +21,7 @@ export const tollgate: Subject = {
   start: (rig, options) => startTollgate(rig, options, { fastLane: true }),
 };
 
-/** The other checkout, to measure the effect of a change in one run. */
+/** Tollgate from the checkout in the option `before`, to measure the effect of a change in one run. */
 export const tollgateBefore: Subject = {
   name: 'tollgate-before',
   summary: 'the Tollgate of the checkout that --before names, as it is shipped',
@@ -38,7 +38,7 @@ export const tollgateExpress: Subject = {
   start: (rig, options) => startTollgate(rig, options, { fastLane: false }),
 };
 
-/** Tollgate with Responses, to compare that protocol with chat in one run. */
+/** Tollgate with calls of the protocol Responses, to compare it with chat in one run. */
 export const tollgateResponses: Subject = {
   name: 'tollgate-responses',
   summary: 'Tollgate, called and answered in the Responses protocol',
@@ -48,7 +48,7 @@ export const tollgateResponses: Subject = {
   start: (rig, options) => startTollgate(rig, options, { fastLane: true, protocol: RESPONSES }),
 };
 
-/** Tollgate with Messages, as Claude Code calls it. */
+/** Tollgate with calls of the protocol Messages, as Claude Code makes them. */
 export const tollgateMessages: Subject = {
   ...tollgateResponses,
   name: 'tollgate-messages',
@@ -57,7 +57,7 @@ export const tollgateMessages: Subject = {
   start: (rig, options) => startTollgate(rig, options, { fastLane: true, protocol: MESSAGES }),
 };
 
-/** Tollgate with as many upstreams and connections as `tollgate-wide`, but one candidate: each call requests a model that only one upstream has. */
+/** Tollgate with as many upstreams and connections as `tollgate-wide`, but one candidate per call: only one upstream has the requested model. */
 export const tollgateSpread: Subject = {
   name: 'tollgate-spread',
   summary: 'the same with 50 upstreams of 200 models each, and one candidate for each call',
@@ -67,7 +67,7 @@ export const tollgateSpread: Subject = {
   start: (rig, options) => startTollgate(rig, options, { fastLane: true, upstreams: 50, models: 200, isSpread: true }),
 };
 
-/** Tollgate with fifty candidates for every call, and ten thousand other prices. */
+/** Tollgate with fifty candidates for every call, and ten thousand further prices in the configuration. */
 export const tollgateWide: Subject = {
   name: 'tollgate-wide',
   summary: 'the same with 50 upstreams of 200 models each',
@@ -77,7 +77,7 @@ export const tollgateWide: Subject = {
   start: (rig, options) => startTollgate(rig, options, { fastLane: true, upstreams: 50, models: 200 }),
 };
 
-/** Tollgate in a rollout with half of the calls in each group and all guards. */
+/** Tollgate with a rollout that has half of the calls in each group and every guard. */
 export const tollgateRollout: Subject = {
   name: 'tollgate-rollout',
   summary: 'the same with a rollout under way: half of the calls in its treatment',
@@ -87,7 +87,7 @@ export const tollgateRollout: Subject = {
   start: (rig, options) => startTollgate(rig, options, { fastLane: true, upstreams: 2, rollout: ROLLOUT }),
 };
 
-/** Tollgate in a rollout that mirrors every call to the treatment, up to a limit of simultaneous mirrored calls. */
+/** Tollgate with a rollout that mirrors every call to the treatment, up to a limit of simultaneous mirrored calls. */
 export const tollgateShadow: Subject = {
   name: 'tollgate-shadow',
   summary: 'the same with a rollout that only mirrors: every call is sent twice and answered once',
@@ -102,7 +102,7 @@ export const tollgateShadow: Subject = {
     }),
 };
 
-/** Keys that calls use in turn, because a single busy key would show only its own gains. */
+/** The accounts and keys that calls rotate through, because a single busy key shows only its own gains. */
 export const KEYS = { accounts: 4, keysOfEach: 4 };
 
 export const tollgateKeys: Subject = {
@@ -121,7 +121,7 @@ export const tollgateKeysBefore: Subject = {
   start: (rig, options) => startTollgate(rig, options, { fastLane: true, callers: KEYS, checkout: rig.options.before }),
 };
 
-/** A few busy accounts and many that rarely call. */
+/** Accounts of which a few are busy and most rarely call: a Zipf distribution with exponent `s`. */
 export const ACCOUNTS = { count: 10_000, s: 1.1, seed: 22 };
 
 export const tollgateAccounts: Subject = {
@@ -199,11 +199,11 @@ interface Wanted {
   readonly fastLane: boolean;
   /** The folder of another built checkout. Default: this one. */
   readonly checkout?: string | undefined;
-  /** The number of upstreams, which all are the same server. */
+  /** The number of configured upstreams. All of them are the same server. */
   readonly upstreams?: number;
   /** The number of models of each upstream. */
   readonly models?: number;
-  /** Whether calls request as many models as there are upstreams, each of which only one has. */
+  /** Whether calls request as many different models as there are upstreams. Only one upstream serves each model. */
   readonly isSpread?: boolean;
   readonly rollout?: object;
   /** The protocol of the calls. Default: chat. */
@@ -211,13 +211,13 @@ interface Wanted {
   /** The accounts and keys that call. Default: one key of one account. */
   readonly callers?: Callers;
   readonly limits?: StartOptions['limits'];
-  /** The share of calls that have a line in the log; without, as shipped. */
+  /** The share of calls that the gateway logs, from 0 to 1. Default: as in the shipped configuration. */
   readonly loggedCalls?: number;
-  /** `warn` without: no call has a line. */
+  /** The log level of the gateway. Default: `warn`, which logs no calls. */
   readonly logLevel?: string;
-  /** Further variables of its environment. */
+  /** Further environment variables of the gateway. */
   readonly env?: Readonly<Record<string, string>>;
-  /** The number of processes that serve calls. Default: the gateway's own. */
+  /** The number of processes that serve calls. Default: the gateway's own default. */
   readonly workers?: number;
 }
 
@@ -226,7 +226,7 @@ interface Callers {
   readonly keysOfEach: number;
 }
 
-/** The credit of each account. */
+/** The credit of each account, in USD. */
 export const CREDIT_USD = '1000000';
 
 /** An account with money and one of its keys. */
@@ -238,13 +238,13 @@ export interface RunningTollgate {
   readonly adminUrl: string;
   readonly adminToken: string;
   readonly databaseUrl: string;
-  /** The first of the customers. */
+  /** The first of the customers that the bench created. */
   readonly customer: Customer;
   readonly customers: readonly Customer[];
   readonly program: Program;
   readonly redis: TestRedis;
   readonly storePids: readonly number[];
-  /** Starts it again with the same data, after its processes have exited. */
+  /** Starts the gateway again with the same data, after its processes have exited. */
   restart(): Promise<Program>;
 }
 
@@ -254,7 +254,7 @@ export async function runTollgate(
 ): Promise<RunningTollgate> {
   const { checkout } = wanted;
   const dist = checkout === undefined ? await rig.dist() : join(checkout, 'dist');
-  // Uses a separate Postgres, because its work after many accounts would count for another subject.
+  // Uses a separate Postgres for many accounts, because its background work would otherwise count for another subject.
   const ownPostgres = () => (wanted.callers === undefined ? rig.postgres() : rig.keep(startPostgres()));
   const [redis, postgres] = await Promise.all([rig.redis(), ownPostgres()]);
   const [port, adminPort, databaseUrl] = await Promise.all([freePort(), freePort(), postgres.createDatabase()]);
@@ -287,13 +287,13 @@ export async function runTollgate(
   await requireWorkers(program, wanted);
   const customers = await makeCustomers(adminUrl, adminToken, wanted);
   const [customer] = customers;
-  if (customer === undefined) throw new Error('no account was made');
+  if (customer === undefined) throw new Error('the bench created no account');
   const storePids = [redis.pid, postgres.pid];
   const running = { url, adminUrl, adminToken, databaseUrl, customer, customers, program, redis, storePids };
   return { ...running, restart: start };
 }
 
-/** Throws if a version older than workers would serve with one process instead of the requested number. */
+/** Checks that all requested workers run. Throws for a version older than workers, which would serve with a single process. */
 async function requireWorkers({ pid }: Program, { workers = 1 }: Wanted): Promise<void> {
   if (workers === 1) return;
   const areThere = until('all workers run', () => childPids(pid).length >= workers, 3_000);
@@ -330,7 +330,7 @@ async function startTollgate(
 async function waitUntilReady(program: Program, url: string): Promise<void> {
   const hasEnded = () => program.child.exitCode !== null || program.child.signalCode !== null;
   await until('Tollgate is ready', async () => hasEnded() || (await fetch(`${url}/readyz`)).ok, 120_000);
-  // Waits for a message that never arrives, so that the error has the program's last lines.
+  // After an exit, waits for a message that never arrives, because the error then contains the program's last lines.
   if (hasEnded()) await program.message('nothing');
 }
 
@@ -338,12 +338,12 @@ function modelsAsked({ upstreams = 1, isSpread = false }: Wanted): readonly stri
   return isSpread ? Array.from({ length: upstreams }, (_, at) => modelAt(at)) : [MODEL];
 }
 
-/** Returns the name of a model. The first one is the model of the first call to every subject. */
+/** Returns the name of the model at an index. The first call to every subject requests index 0. */
 function modelAt(at: number): string {
   return at === 0 ? MODEL : `${MODEL}-at-${at}`;
 }
 
-/** Writes the shipped configuration with other upstreams. */
+/** Writes the shipped configuration files with the bench's upstreams in them. */
 function writeConfiguration(folder: string, upstreamUrl: string, wanted: Wanted): void {
   const {
     checkout = PROJECT_FOLDER,
@@ -354,7 +354,7 @@ function writeConfiguration(folder: string, upstreamUrl: string, wanted: Wanted)
     protocol,
     loggedCalls,
   } = wanted;
-  // Another checkout may be older than the other protocols.
+  // Configures `responses` only if the calls use it, because another checkout may be older than that protocol.
   const adapter = protocol === RESPONSES ? 'responses' : ['messages', 'chat'];
   const document = parseDocument(readFileSync(join(checkout, 'gateway.config.yml'), 'utf8'));
   const others = Array.from({ length: models - 1 }, (_, index) => `${MODEL}-no-${index + 1}`);
@@ -368,13 +368,13 @@ function writeConfiguration(folder: string, upstreamUrl: string, wanted: Wanted)
   writeFileSync(join(folder, 'gateway.config.yml'), document.toString());
   const system = parseDocument(readFileSync(join(checkout, 'system.config.yml'), 'utf8'));
   if (loggedCalls !== undefined) system.setIn(['log', 'calls'], loggedCalls);
-  // All callers of a bench have one address.
-  system.setIn(['connections', 'mostOfAddress'], 10_000);
+  // Raises the connection limit per address, because all clients of a bench have the same address.
+  system.setIn(['connections', 'maxPerAddress'], 10_000);
   writeFileSync(join(folder, 'system.config.yml'), system.toString());
 }
 
 function endpointOf(url: string, at: number, models: readonly string[]): object {
-  // Each model has its own prices, as at resellers. The context is large enough for a body of 20 MB.
+  // Gives each model its own prices, as resellers do. The context window is large enough for a body of 20 MB.
   const entry = () => ({
     context: 100_000_000,
     maxOutput: 8_192,
@@ -388,7 +388,7 @@ function endpointOf(url: string, at: number, models: readonly string[]): object 
   };
 }
 
-/** The number of accounts that are created at once. */
+/** The number of accounts that the bench creates at the same time. */
 const AT_ONCE = 8;
 
 /** Creates accounts with money and keys through the operator's API. */
@@ -398,11 +398,11 @@ async function makeCustomers(
   { callers = { accounts: 1, keysOfEach: 1 }, limits = {} }: Wanted,
 ): Promise<readonly Customer[]> {
   const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
-  // Retries a 503 of the ledger on a busy machine, as operators are advised.
+  // Retries a 503 of the ledger, as the documents advise operators. A busy machine can cause it.
   const post = (path: string, body: object): Promise<Record<string, unknown>> =>
     until(`POST ${path} is done`, async () => {
       const response = await fetch(adminUrl + path, { method: 'POST', headers, body: JSON.stringify(body) });
-      if (!response.ok) throw new Error(`POST ${path} answered ${response.status}: ${await response.text()}`);
+      if (!response.ok) throw new Error(`POST ${path} responded with ${response.status}: ${await response.text()}`);
       return (await response.json()) as Record<string, unknown>;
     });
   const makeOne = async (): Promise<Customer[]> => {

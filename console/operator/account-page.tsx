@@ -153,7 +153,7 @@ const USER_COLUMNS: readonly Column<User>[] = [
   timeColumn('Created', ({ createdAt }) => createdAt),
 ];
 
-/** Books a credit or a debit. A dialog keeps one idempotency key, so a repeated request is booked once. */
+/** Opens a dialog that books a credit or a debit. One idempotency key per dialog prevents a second booking on a retry. */
 function book({ id, name, availableUsd }: Account, noun: 'credits' | 'debits'): void {
   const isCredit = noun === 'credits';
   const idempotencyKey = `page-${newKey()}`;
@@ -177,7 +177,7 @@ function book({ id, name, availableUsd }: Account, noun: 'credits' | 'debits'): 
   });
 }
 
-/** Returns a new key. `crypto.randomUUID` exists only on https and localhost. */
+/** Returns a new idempotency key, without `crypto.randomUUID`, which exists only on https and localhost. */
 function newKey(): string {
   return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join('');
 }

@@ -19,7 +19,7 @@ interface Finding {
   readonly why: ComponentChildren;
 }
 
-/** What needs the operator's attention first: upstreams that receive no calls, running rollouts, nodes with another configuration. */
+/** The conditions that need the operator's attention first: upstreams without calls, running rollouts, nodes with different configurations. */
 export function Attention() {
   const upstreams = useResource<List<Upstream>>('/admin/v1/upstreams', { everyMs: EVERY_MS });
   const rollouts = useResource<List<Rollout>>('/admin/v1/rollouts', { everyMs: EVERY_MS });

@@ -16,7 +16,7 @@ import { AccountLink } from './accounts-page';
 import { mayChange } from './session';
 import type { Shortfall, Verified, Violation } from './shapes';
 
-/** The results of a pass over the ledger so far. */
+/** The results so far of checking the ledger account by account. */
 interface Pass {
   readonly violations: readonly Violation[];
   readonly accounts: number;
@@ -159,7 +159,7 @@ const COLUMNS: readonly Column<Violation>[] = [
   { title: 'Repair', room: 'from-m', cell: ({ repair }) => (repair === null ? NONE : REPAIRS[repair]) },
 ];
 
-/** Charges that collected less than the cost. The platform pays the rest. */
+/** The panel of shortfalls: charges that collected less than the cost. The platform pays the rest. */
 function Shortfalls() {
   const pages = usePages('/admin/v1/ledger/shortfalls?limit=20');
   const shortfalls = useResource<List<Shortfall>>(pages.path);

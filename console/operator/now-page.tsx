@@ -28,7 +28,7 @@ export function NowPage() {
   );
 }
 
-/** The bounds from which a number is coloured: one failed call in a hundred, an outbox entry of half a minute. */
+/** The share of failed calls, and below it the age of an outbox entry in seconds, from which the page marks a number as bad. */
 const MANY_FAILED = 0.01;
 const OLD_SECONDS = 30;
 

@@ -6,9 +6,9 @@ import { Failed } from '../parts/states';
 import { toFailure, useResource } from '../resource';
 import { hrefOf, place } from '../router';
 import { keepSession } from '../session';
-import type { Session, SignInWays } from '../shapes';
+import type { Session, SignInMethods } from '../shapes';
 
-/** The texts for the reasons of a failed sign-in with the identity provider. */
+/** The texts that explain a failed sign-in with the identity provider, by the reason in the address. */
 const OIDC_ERRORS: Readonly<Record<string, string>> = {
   denied: 'The sign-in was refused or cancelled.',
   unknown: 'No user has this address. Ask the operator for an account.',
@@ -27,7 +27,7 @@ const FIELDS = [
 const WRONG = { code: 'SIGN_IN_FAILED', text: 'Wrong e-mail address or password.' };
 
 export function SignInPage({ hasEnded }: { readonly hasEnded: boolean }) {
-  const ways = useResource<SignInWays>('sign-in');
+  const ways = useResource<SignInMethods>('sign-in');
   const [fragment] = useState(takeFragment);
   const [isLinkOver, setLinkOver] = useState(false);
 
@@ -68,7 +68,7 @@ export function SignInPage({ hasEnded }: { readonly hasEnded: boolean }) {
   );
 }
 
-/** Reads the part of the address after `#` and removes it, so that no browser history keeps it. */
+/** Reads the part of the address after `#` and removes it, so that the browser history does not keep its secret. */
 function takeFragment(): URLSearchParams {
   const fragment = new URLSearchParams(window.location.hash.slice(1));
   if (fragment.has('token') || fragment.has('error')) {

@@ -1,10 +1,10 @@
 import { signal } from '@preact/signals';
 
-/** The announcement for screen readers about a change elsewhere on the page. */
+/** The text that screen readers announce after a change on the page. */
 const said = signal('');
 
 export function announce(text: string): void {
-  // Screen readers repeat the same words only if the text changed in between.
+  // Empties the text first, because screen readers repeat the same words only if the text changed in between.
   said.value = '';
   setTimeout(() => {
     said.value = text;

@@ -5,9 +5,9 @@ import { Icon } from './icon';
 
 interface ButtonProps {
   readonly onClick: () => void;
-  /** More classes, such as `primary` or `slight danger`. */
+  /** Further CSS classes, such as `primary` or `slight danger`. */
   readonly look?: string | undefined;
-  /** What the button acts on, for screen readers. */
+  /** The object that the button acts on, for screen readers. */
   readonly of?: string;
   readonly isDisabled?: boolean;
   readonly children: ComponentChildren;
@@ -24,9 +24,9 @@ export function Button({ onClick, look, of, isDisabled = false, children }: Butt
 
 interface CopyProps {
   readonly text: string;
-  /** The label, such as `Copy the key`. */
+  /** The button's accessible name, such as `Copy the key`. */
   readonly label: string;
-  /** The words on the button, if it shows any. */
+  /** The words that the button shows; without them it shows only an icon. */
   readonly words?: string;
   readonly kind?: 'primary';
 }
@@ -69,12 +69,12 @@ async function toClipboard(text: string): Promise<boolean> {
   }
 }
 
-/** Copies a text by selecting it, because the clipboard API exists only on https and localhost. */
+/** Copies a text by selecting it in a hidden field, because the clipboard API exists only on https and localhost. */
 function copyBySelection(text: string): boolean {
   const field = document.createElement('textarea');
   field.value = text;
   field.className = 'unseen';
-  // The field goes into the open dialog, because the rest of the page cannot be focused.
+  // Adds the field to the open dialog, because nothing outside a modal dialog can get the focus.
   (document.querySelector('dialog[open]') ?? document.body).append(field);
   field.select();
   const isDone = document.execCommand('copy');

@@ -7,40 +7,40 @@ import { theme } from '../theme';
 
 interface ChartSeries {
   readonly name: string;
-  /** The heights only; `format` shows the value of a point. */
+  /** The values as numbers for drawing only, null where there is none. `format` returns the exact value of a point. */
   readonly values: readonly (number | null)[];
 }
 
 interface Props {
-  /** What the chart shows, for screen readers. */
+  /** A description of the chart for screen readers. */
   readonly label: string;
-  /** The name of each point, in the order of the values. */
+  /** The name of each point, in the order of the series' values. */
   readonly names: readonly string[];
-  /** The shorter names on the axis, of which only some are drawn; an empty one is never drawn. */
+  /** The short names of the points for the axis. The chart draws only some of them, and never an empty one. */
   readonly ticks: readonly string[];
   readonly series: readonly ChartSeries[];
-  /** Stacked bars, or a line for each series. */
+  /** `stack` draws stacked bars, `lines` a line for each series. */
   readonly kind: 'stack' | 'lines';
   readonly height: number;
   readonly format: (series: number, point: number) => string;
-  /** Formats the sum of a point, if its parts add up. */
+  /** Formats the sum of all series at a point. Absent if the series do not add up. */
   readonly formatSum?: (point: number) => string;
   readonly axis: (value: number) => string;
 }
 
-/** The point under the pointer. */
+/** The point under the pointer, and where its tooltip stands. */
 interface Pointed {
   readonly point: number;
   readonly left: number;
-  /** Whether there is more room on the left. */
+  /** Whether the tooltip must stand to the left of the point, because there is more room. */
   readonly isFarRight: boolean;
 }
 
-/** The number of colours in the palette. All further series get the last one, which is grey. */
+/** The number of colours in the palette. The last one is grey and serves all further series. */
 const COLOURS = 8;
 const colourName = (index: number) => `--series-${Math.min(index, COLOURS - 1) + 1}`;
 
-/** A chart drawn by uPlot, in the stylesheet's colours for the current theme. */
+/** A chart drawn by uPlot in the colours of the current theme. */
 export function Chart(props: Props) {
   const frame = useRef<HTMLDivElement>(null);
   const latest = useRef(props);
@@ -113,7 +113,7 @@ export function ChartBone({ height }: { readonly height: number }) {
   return <div class="chart-bone" style={{ height: `${height}px` }} />;
 }
 
-/** The legend: the name of each colour, and its value. */
+/** The legend of a chart: each series with its colour, name and value. */
 export function Legend({ items }: { readonly items: readonly { readonly name: string; readonly value?: string }[] }) {
   return (
     <ul class="legend">
@@ -129,7 +129,7 @@ export function Legend({ items }: { readonly items: readonly { readonly name: st
   );
 }
 
-/** Returns the data of the plot. The highest bar comes first, so that each lower bar of a stack is drawn over it. */
+/** Returns the plot's data. In a stack the highest bar comes first, so that uPlot draws the lower bars over it. */
 function dataOf({ kind, series, names }: Props): uPlot.AlignedData {
   const points = names.map((_, index) => index);
   if (kind === 'lines') return [points, ...series.map((each) => [...each.values])];
@@ -204,17 +204,17 @@ function optionsOf(
   };
 }
 
-/** Chooses the ticks that are drawn, so few that their words do not touch. */
+/** Chooses the positions of the drawn axis labels, few enough that they do not touch. */
 function tickPlaces(ticks: readonly string[], width: number): number[] {
   const apart = (84 / width) * ticks.length;
   const places = ticks.flatMap((words, place) => (words === '' ? [] : [place]));
-  // The first day may be only a few hours long.
+  // Drops the first label if it is too close to the second, because the first day may have only a few hours.
   if ((places[1] ?? apart) - (places[0] ?? 0) < apart / 2) places.shift();
   const step = Math.max(1, Math.ceil(places.length / Math.max(2, Math.floor(width / 84))));
   return places.filter((_, index) => index % step === 0);
 }
 
-/** Resolves a custom property to a colour for the canvas, in the current theme. */
+/** Returns the colour of a CSS custom property in the current theme, for the canvas. */
 function colourOf(property: string): string {
   const probe = document.createElement('span');
   probe.style.color = `var(${property})`;
@@ -224,7 +224,7 @@ function colourOf(property: string): string {
   return colour;
 }
 
-/** Formats the round numbers of an axis. No bill depends on them. */
+/** Formats round USD amounts for an axis. Floating-point numbers suffice here, because no bill depends on them. */
 export function axisUsd(value: number): string {
   if (value === 0) return '$0';
   if (value >= 1_000) return `$${Number((value / 1_000).toPrecision(3))}k`;
@@ -235,7 +235,7 @@ function decimalsOf(value: number): number {
   return Math.min(8, Math.max(2, 1 - Math.floor(Math.log10(value))));
 }
 
-/** Formats the whole numbers of an axis. */
+/** Formats whole numbers for an axis. */
 export function axisCount(value: number): string {
   return Number.isInteger(value) ? showShortCount(value) : '';
 }

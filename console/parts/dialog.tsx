@@ -12,7 +12,7 @@ import { Failed } from './states';
 
 const shown = signal<ComponentChildren>(null);
 
-/** Opens a dialog over the page. It closes when the page changes. */
+/** Opens a dialog over the page. The dialog closes when the user goes to another page. */
 export function showDialog(dialog: ComponentChildren): void {
   shown.value = dialog;
 }
@@ -30,16 +30,16 @@ export function Dialogs() {
 
 interface Props {
   readonly title: string;
-  /** Called for Escape, the cross, or a click outside. */
+  /** Called when the user closes the dialog with Escape, the cross, or a click outside. */
   readonly onClose?: () => void;
-  /** `sheet` is a sheet at the side for one of many items; the default is a box in the middle for one decision. */
+  /** `sheet`: a panel at the side, for one of many items. Default: a box in the middle, for one decision. */
   readonly kind?: 'sheet';
-  /** A firm dialog cannot be closed by accident: it has no cross and ignores Escape. */
+  /** Whether the user cannot close the dialog by accident: it has no cross and ignores Escape. */
   readonly isFirm?: boolean;
   readonly children: ComponentChildren;
 }
 
-/** The browser's own modal dialog, which keeps the focus inside and returns it afterwards. */
+/** A modal dialog of the browser, which keeps the focus inside and returns it after closing. */
 export function Dialog({ title, onClose = hide, kind, isFirm = false, children }: Props) {
   const dialog = useRef<HTMLDialogElement>(null);
   const titleId = useId();
@@ -47,14 +47,14 @@ export function Dialog({ title, onClose = hide, kind, isFirm = false, children }
   useEffect(() => {
     const element = dialog.current;
     element?.showModal();
-    // The focus goes to the first field or button. The browser would choose the cross.
+    // Focuses the first field or button, because the browser would focus the cross.
     element?.querySelector<HTMLElement>('input, .primary')?.focus();
     return () => {
       isLeft.current = true;
       element?.close();
     };
   }, []);
-  /** Handles a second request to close, such as a phone's back gesture. The browser then closes the dialog whatever `cancel` does. */
+  /** Handles a repeated request to close, such as a phone's back gesture. The browser then closes the dialog even if `cancel` was prevented. */
   const onClosed = () => {
     if (isLeft.current) return;
     if (isFirm) dialog.current?.showModal();
@@ -93,7 +93,7 @@ export function Dialog({ title, onClose = hide, kind, isFirm = false, children }
   );
 }
 
-/** Runs an act, such as that of a form. Keeps its failure, and whether it still runs. */
+/** Runs an action, such as submitting a form. Returns its failure, and whether it still runs. */
 export function useAct(act: () => Promise<unknown>) {
   const [failure, setFailure] = useState<Failure>();
   const [isBusy, setBusy] = useState(false);
@@ -113,25 +113,25 @@ export function useAct(act: () => Promise<unknown>) {
 
 interface Decision<R> {
   readonly title: string;
-  /** The text of the button that acts. */
+  /** The label of the button that confirms. */
   readonly verb: string;
   readonly isDestructive?: boolean;
-  /** Whether everything besides the fields is complete. */
+  /** Whether all required input outside the fields is complete. The button is disabled otherwise. */
   readonly isComplete?: boolean;
-  /** The text of the button that cancels. */
+  /** The label of the button that cancels. Default: `Cancel`. */
   readonly keep?: string;
-  /** What will happen. */
+  /** An explanation of what will happen. */
   readonly text?: ComponentChildren;
   readonly fields?: readonly FormPart[];
   readonly children?: ComponentChildren;
-  /** Gets the values of the fields that are not empty. */
+  /** Performs the decision with the values of all non-empty fields. */
   readonly act: (values: Values) => Promise<R>;
-  /** What screen readers announce after the act. */
+  /** The text that screen readers announce after success. */
   readonly done?: string;
   readonly onDone?: (result: R) => void;
 }
 
-/** Opens a dialog for one decision: says what will happen, does it, and shows the error in place if it fails. */
+/** Opens a dialog for one decision. It explains the effect, performs it, and shows the error in the dialog if it fails. */
 export function decide<R>(decision: Decision<R>): void {
   showDialog(<DecisionDialog {...decision} />);
 }
@@ -146,7 +146,7 @@ export function DecisionDialog<R>(decision: Decision<R>) {
     hide();
     decision.onDone?.(result);
   });
-  // An error of `allowedAddresses[2]` belongs to the field `allowedAddresses`.
+  // Removes an index, because an error of `allowedAddresses[2]` belongs to the field `allowedAddresses`.
   const wrongField = failure?.more.param?.replace(/\[.*$/, '') ?? '';
   return (
     <Dialog title={title}>
@@ -183,7 +183,7 @@ interface Secret {
   readonly secret: string;
 }
 
-/** Shows a whole secret, once: nothing can show it again. */
+/** Shows a complete new secret in a dialog. This is the only time, because the gateway stores only its hash. */
 export function showSecret({ title, name, noun, secret }: Secret): void {
   showDialog(
     <Dialog title={title} isFirm>

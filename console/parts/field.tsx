@@ -11,12 +11,12 @@ interface FieldProps {
   readonly label: string;
   readonly hint?: string | undefined;
   readonly error?: string | undefined;
-  /** A sign inside the field, before the value. */
+  /** A symbol inside the field, before the value, such as a currency sign. */
   readonly sign?: string | undefined;
   readonly children: (control: ControlProps) => ComponentChildren;
 }
 
-/** A control with its label, hint and error. */
+/** A form control with its label, hint and error. */
 export function Field({ label, hint, error, sign, children }: FieldProps) {
   const id = useId();
   const isExplained = hint !== undefined || error !== undefined;
@@ -44,12 +44,12 @@ export function Field({ label, hint, error, sign, children }: FieldProps) {
   );
 }
 
-/** What each kind of field adds to its input. */
+/** The attributes that each kind of field adds to its `<input>`. */
 const KINDS = {
   text: { type: 'text', maxLength: 200 },
   email: { type: 'email', maxLength: 200, autocomplete: 'username' },
   password: { type: 'password', maxLength: 1_000, autocomplete: 'current-password' },
-  /** USD as decimal text. */
+  /** An amount of USD as decimal text. */
   amount: {
     type: 'text',
     inputMode: 'decimal',
@@ -64,19 +64,19 @@ const KINDS = {
     title: 'A whole number from 1',
     placeholder: 'None',
   },
-  /** A moment, in the notation of `<input type="datetime-local">`. Empty means never. */
+  /** A time in the format of `<input type="datetime-local">`. Empty means never. */
   expiry: { type: 'datetime-local' },
 } as const;
 
 /** A field of a form. */
 export interface FormField {
-  /** The name of its value, and of the parameter that an error names. */
+  /** The key of the field's value, and the parameter name in errors about the field. */
   readonly name: string;
   readonly label: string;
   readonly kind?: keyof typeof KINDS;
-  /** The choices, if only these values are possible. */
+  /** The choices of a field that accepts only fixed values. */
   readonly options?: readonly { readonly value: string; readonly text: string }[];
-  /** The value at the beginning. */
+  /** The field's initial value. Default: empty. */
   readonly value?: string;
   readonly hint?: string;
   readonly isRequired?: boolean;
@@ -86,7 +86,7 @@ export interface FormField {
   readonly autocomplete?: 'new-password';
 }
 
-/** Fields under a common heading; `isRow` sets them beside each other. */
+/** Fields with a common heading; `isRow` puts them in one row. */
 interface FieldGroup {
   readonly legend: string;
   readonly isRow?: boolean;
@@ -96,7 +96,7 @@ interface FieldGroup {
 export type FormPart = FormField | FieldGroup;
 export type Values = Readonly<Record<string, string>>;
 
-/** Returns the values with which a form begins. */
+/** Returns the initial values of a form's fields. */
 export function firstValuesOf(parts: readonly FormPart[]): Values {
   const fields = parts.flatMap((part) => ('legend' in part ? part.fields : [part]));
   return Object.fromEntries(fields.map(({ name, value = '' }) => [name, value]));
@@ -164,7 +164,7 @@ export function Input(props: InputProps) {
           <input
             {...control}
             autocomplete="off"
-            // Preact types each kind of input separately and accepts no union of them.
+            // Casts the attributes, because Preact types each kind of input separately and accepts no union of them.
             {...({ ...KINDS[kind], ...own } as InputHTMLAttributes<HTMLInputElement>)}
             required={isRequired}
             value={value}

@@ -7,24 +7,24 @@ import { Icon } from './icon';
 import { Bone, Failed } from './states';
 
 interface Shown {
-  /** What the part shows; its failure stands above the content. */
+  /** The data that the part shows. If its request failed, the failure stands above the content. */
   readonly from?: Pick<Resource<unknown>, 'failure'> | undefined;
-  /** The buttons at the end of the head. */
+  /** The buttons at the end of the page's head. */
   readonly actions?: ComponentChildren;
   readonly children: ComponentChildren;
 }
 
 interface PageProps extends Shown {
   readonly title: ComponentChildren;
-  /** What stands beside the title. */
+  /** Content beside the title. */
   readonly beside?: ComponentChildren;
-  /** The page that leads here. */
+  /** The parent page, to which a link above the title leads. */
   readonly back?: { readonly path: string; readonly name: string };
-  /** What stands between the head and the content. */
+  /** The content between head and content of the page, such as filters. */
   readonly tools?: ComponentChildren;
 }
 
-/** A page, with its head. */
+/** A page with its head: title, buttons and the failure of its data. */
 export function Page({ title, beside, back, tools, from, actions, children }: PageProps) {
   return (
     <div class="page">
@@ -49,12 +49,12 @@ export function Page({ title, beside, back, tools, from, actions, children }: Pa
 }
 
 interface PanelProps extends Shown {
-  /** The heading; a panel without one has only a label. */
+  /** The heading. A panel without one needs `label` as its accessible name. */
   readonly title?: ComponentChildren;
   readonly label?: string;
-  /** A few words in the heading. */
+  /** A short remark in the heading. */
   readonly hint?: ComponentChildren;
-  /** What stands beside the heading. */
+  /** Content beside the heading. */
   readonly beside?: ComponentChildren;
   readonly look?: string | undefined;
 }
@@ -90,14 +90,14 @@ function Failure({ from }: Pick<Shown, 'from'>) {
 
 export interface Stat {
   readonly name: string;
-  /** undefined while it is loading. */
+  /** The value; undefined while it is loading. */
   readonly value: ComponentChildren;
   readonly more: ComponentChildren;
   readonly look?: 'lead' | undefined;
   readonly isBad?: boolean;
 }
 
-/** The key numbers of a page. */
+/** A row of key numbers at the top of a page. */
 export function Stats({ of }: { readonly of: readonly Stat[] }) {
   return (
     <dl class="stats">

@@ -9,7 +9,7 @@ interface PagerProps {
   readonly children?: string;
 }
 
-/** Keeps the position in a list that is read page by page, newest first. Another path begins at the first page again. */
+/** Keeps the current page of a paginated list, newest first. Returns to the first page when the path changes. */
 export function usePages(path: string) {
   const [state, setState] = useState<{ readonly path: string; readonly cursors: readonly string[] }>({
     path,
@@ -27,7 +27,7 @@ export function usePages(path: string) {
     };
   };
   return {
-    /** The path of the shown page. */
+    /** The path of the current page of the list. */
     path: cursor === undefined ? path : `${path}&cursor=${encodeURIComponent(cursor)}`,
     isFirst: cursor === undefined,
     pagerOf,

@@ -9,16 +9,16 @@ export interface Option {
 }
 
 interface Props {
-  /** The name of the choice, such as `Model`. */
+  /** The name of the filter, such as `Model`. */
   readonly label: string;
-  /** The chosen option; undefined means all. */
+  /** The chosen option; undefined means no filter. */
   readonly value: Option | undefined;
   readonly onChange: (value: string | undefined) => void;
-  /** Returns the options that match these words. */
+  /** Returns the options that match the typed words. */
   readonly find: (words: string) => Promise<readonly Option[]>;
 }
 
-/** A filter by one of many values: a combobox in a sheet, so that thousands can be searched. */
+/** A filter with a search field in a popover, so that users can choose from thousands of values. */
 export function Picker({ label, value, onChange, find }: Props) {
   return (
     <Popover

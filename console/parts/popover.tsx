@@ -3,7 +3,7 @@ import { useEffect, useId, useRef, useState } from 'preact/hooks';
 
 interface Props {
   readonly label: ComponentChildren;
-  /** The accessible name of the button, if its label is not enough. */
+  /** The accessible name of the button, if the visible label is not clear enough. */
   readonly name?: string;
   readonly look?: string;
   readonly align?: 'end';
@@ -11,7 +11,7 @@ interface Props {
   readonly children: (close: () => void) => ComponentChildren;
 }
 
-/** A button that opens a small sheet below itself. Escape, a click elsewhere, or moving the focus away closes the sheet. */
+/** A button that opens a popover beside itself. Escape, a click elsewhere, or moving the focus away closes the popover. */
 export function Popover({ label, name, look = 'button', align, up = false, children }: Props) {
   const [isOpen, setOpen] = useState(false);
   const place = useRef<HTMLDivElement>(null);

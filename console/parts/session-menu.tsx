@@ -16,7 +16,7 @@ interface MenuItem {
 }
 
 interface Props {
-  /** The purpose of the button, for screen readers. */
+  /** The accessible name of the menu's button. */
   readonly label: string;
   readonly name: string;
   readonly more: string;

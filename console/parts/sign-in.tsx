@@ -5,7 +5,7 @@ import { Fields, type FormPart, type Values } from './field';
 import { Mark } from './icon';
 import { Failed } from './states';
 
-/** Shows the sign-in instead of the requested page, which is shown afterwards. */
+/** Shows the sign-in form instead of the requested page. After the sign-in, the user sees that page. */
 export function SignInFrame({ title, children }: { readonly title: string; readonly children: ComponentChildren }) {
   useEffect(() => {
     document.title = 'Sign in · Tollgate';
@@ -26,9 +26,9 @@ export function SignInFrame({ title, children }: { readonly title: string; reado
 interface FormProps {
   readonly fields: readonly FormPart[];
   readonly signIn: (values: Values) => Promise<void>;
-  /** The error code of wrong credentials, and the text for it. */
+  /** The gateway's error code for wrong credentials, and the text that the form shows for it. */
   readonly wrong: { readonly code: string; readonly text: string };
-  /** The error code of too many attempts. */
+  /** The gateway's error code for too many attempts. */
   readonly slowedCode: string;
 }
 

@@ -1,6 +1,6 @@
 import { CopyButton } from './button';
 
-/** Lines to be pasted elsewhere. */
+/** Lines for users to copy, with a button that copies them. */
 export function Snippet({ name, text }: { readonly name: string; readonly text: string | undefined }) {
   return (
     <div class="snippet">

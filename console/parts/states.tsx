@@ -24,7 +24,7 @@ export function Empty({ icon, title, text, children }: EmptyProps) {
   );
 }
 
-/** Shows a failure, and what the user can do. */
+/** Shows the failure of a request, and what the user can do about it. */
 export function Failed({
   failure,
   onRetry,
@@ -54,7 +54,7 @@ export function Failed({
   );
 }
 
-/** A placeholder for text that is loading, as high as the text. */
+/** A placeholder for loading text, with the height of one line. */
 export function Bone({ width = '6ch' }: { readonly width?: string }) {
   return <span class="bone" style={{ width }} />;
 }

@@ -4,37 +4,37 @@ import { Panel } from './page';
 import { Bone } from './states';
 import { When } from './values';
 
-/** A column of a table. The first column names the rows. */
+/** A column of a table. The cells of the first column are the headers of the rows. */
 export interface Column<Row> {
   readonly title: ComponentChildren;
   readonly isNumber?: boolean;
-  /** The width of the screen from which the column is shown. */
+  /** The smallest screen width on which the column is shown. Default: any width. */
   readonly room?: 'from-m' | 'from-l' | undefined;
-  /** The classes of its cells. */
+  /** The CSS classes of the column's cells. */
   readonly look?: string;
   readonly cell: (row: Row) => ComponentChildren;
 }
 
 interface Props<Row> {
-  /** The name of the frame in which the table scrolls; a table without one has no frame. */
+  /** The accessible name of the scrolling frame. A table without one does not scroll by itself. */
   readonly label?: string;
   readonly caption: string;
   readonly look?: string;
   readonly columns: readonly Column<Row>[];
   /** The rows; undefined while they are loading. */
   readonly rows?: readonly Row[] | undefined;
-  /** The list that has the rows. */
+  /** The list whose items are the rows, instead of `rows`. */
   readonly list?: Resource<{ readonly items: readonly Row[] }>;
   readonly keyOf: (row: Row) => string;
-  /** The number of placeholder rows while loading. */
+  /** The number of placeholder rows that the table shows while loading. */
   readonly bones?: number;
-  /** Called for a click on a row outside its links. */
+  /** Called when the user clicks a row, but not on a link in it. */
   readonly open?: (row: Row) => void;
   readonly lookOf?: (row: Row) => string;
   readonly foot?: ComponentChildren;
-  /** What stands below the head if there are no rows. */
+  /** The text below the column headers if there are no rows. */
   readonly none?: string | undefined;
-  /** What stands instead of the table if there are no rows. */
+  /** The content instead of the whole table if there are no rows. */
   readonly empty?: ComponentChildren;
 }
 
@@ -84,7 +84,7 @@ export function Table<Row>(props: Props<Row>) {
   );
 }
 
-/** The placeholders of rows that are loading. */
+/** Placeholder rows that the table shows while loading. */
 function BoneRows<Row>({ rows, columns }: { readonly rows: number; readonly columns: readonly Column<Row>[] }) {
   return (
     <>
@@ -111,23 +111,23 @@ function classes(...names: readonly (string | false | undefined)[]): string | un
   return names.filter(Boolean).join(' ') || undefined;
 }
 
-/** Tells whether a click is outside links. Selecting text does not count as a click. */
+/** Returns whether a click is on a row but not on a link. A click that ends a text selection does not count. */
 function isBesideLinks({ target }: MouseEvent): boolean {
   return target instanceof Element && target.closest('a') === null && window.getSelection()?.isCollapsed !== false;
 }
 
 interface TablePanelProps<Row> extends Omit<Props<Row>, 'label'> {
   readonly title: string;
-  /** Whether the page has the title already, and shows the failure of the list. */
+  /** Whether the page itself shows the title and the failure of the list, so that the panel does not repeat them. */
   readonly isWholePage?: boolean;
-  /** A few words in the heading. */
+  /** A short remark in the heading. */
   readonly hint?: string;
   readonly actions?: ComponentChildren;
-  /** What stands below the table. */
+  /** Content below the table. */
   readonly children?: ComponentChildren;
 }
 
-/** A panel with a table. */
+/** A panel that contains a table. */
 export function TablePanel<Row>(props: TablePanelProps<Row>) {
   const { title, isWholePage = false, hint, actions, children, ...table } = props;
   const named = isWholePage ? { label: title } : { title, hint, actions, from: table.list };
@@ -141,12 +141,12 @@ export function TablePanel<Row>(props: TablePanelProps<Row>) {
 
 interface FrameProps {
   readonly label: string | undefined;
-  /** Whether the shown rows are old and newer ones are loading. */
+  /** Whether the rows are outdated because newer ones are loading. */
   readonly isStale: boolean;
   readonly children: ComponentChildren;
 }
 
-/** The frame of a table. A table wider than the screen scrolls in it, by the keyboard too; the page does not scroll. */
+/** The frame of a table. A table wider than the screen scrolls inside its frame, with the keyboard too, instead of widening the page. */
 function Frame({ label, isStale, children }: FrameProps) {
   if (label === undefined) return <>{children}</>;
   return (
@@ -171,7 +171,7 @@ interface TimeOptions {
   readonly none?: string;
 }
 
-/** A column of times; `look`, `as` and `none` say how they are shown. */
+/** A column of times. `look`, `as` and `none` set its classes, its format, and the text for a missing time. */
 export function timeColumn<Row>(
   title: string,
   atOf: (row: Row) => string | null,
@@ -180,7 +180,7 @@ export function timeColumn<Row>(
   return { title, room, look, cell: (row) => <When at={atOf(row)} {...shown} /> };
 }
 
-/** The last column, with the buttons of each row. */
+/** The last column of a table, with the buttons of each row. */
 export function actionsColumn<Row>(cell: Column<Row>['cell']): Column<Row> {
   return { title: <span class="unseen">Actions</span>, look: 'actions', cell };
 }

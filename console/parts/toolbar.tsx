@@ -6,10 +6,10 @@ const PAUSE_MS = 180;
 
 interface SearchProps {
   readonly label: string;
-  /** The words in the empty field, if the label says too much. */
+  /** The text in the empty search field. Default: the label. */
   readonly placeholder?: string;
   readonly value: string;
-  /** Called once the user pauses typing. */
+  /** Called with the text once the user pauses typing. */
   readonly onChange: (value: string) => void;
 }
 
@@ -37,11 +37,11 @@ export function Search({ label, placeholder = label, value, onChange }: SearchPr
 
 interface QueryProps {
   readonly label: string;
-  /** The part of the address that has the words. */
+  /** The query parameter of the page's address that holds the searched text. */
   readonly name: string;
 }
 
-/** A search whose words are a part of the address. Other words begin at the first page. */
+/** A search field whose text is in the page's address. A new text shows the first page of the list. */
 export function QuerySearch({ label, name }: QueryProps) {
   const search = (words: string) => changeQuery({ [name]: words.trim(), page: undefined }, { replace: true });
   return <Search label={label} value={place.value.query.get(name) ?? ''} onChange={search} />;
@@ -59,7 +59,7 @@ interface ChoiceProps<V extends string> {
   readonly onChange: (value: V) => void;
 }
 
-/** A choice of one of a few options, all visible. */
+/** A choice from a few options, all of them visible. */
 export function Segmented<V extends string>({ label, options, value, onChange }: ChoiceProps<V>) {
   const name = useId();
   return (
@@ -81,7 +81,7 @@ export function Segmented<V extends string>({ label, options, value, onChange }:
   );
 }
 
-/** A choice of one of many options, with its label beside it. */
+/** A choice from many options, with its label beside it. */
 export function Choice<V extends string>({ label, options, value, onChange }: ChoiceProps<V>) {
   return (
     <label class="inline-control small">
@@ -97,18 +97,18 @@ export function Choice<V extends string>({ label, options, value, onChange }: Ch
   );
 }
 
-/** Returns the option that the address chooses; the first one is usual. */
+/** Returns the option that the page's address names. Default: the first option. */
 export function chosenIn<V extends string>(name: string, options: readonly [Option<V>, ...Option<V>[]]): V {
   return (options.find(({ value }) => value === place.value.query.get(name)) ?? options[0]).value;
 }
 
 interface QueryChoiceProps<V extends string> extends QueryProps {
   readonly options: readonly [Option<V>, ...Option<V>[]];
-  /** Whether the browser's history forgets the choice before. */
+  /** Whether a new choice replaces the current entry in the browser's history instead of adding one. */
   readonly replace?: boolean;
 }
 
-/** A choice that is a part of the address. Another one begins at the first page. */
+/** A choice whose value is in the page's address. A new choice shows the first page of the list. */
 export function QueryChoice<V extends string>({ label, name, options, replace = false }: QueryChoiceProps<V>) {
   const choose = (value: V) =>
     changeQuery({ [name]: value === options[0].value ? undefined : value, page: undefined }, { replace });

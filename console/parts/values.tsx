@@ -5,15 +5,15 @@ import { showAgo, showWhole } from '../times';
 import { CopyButton } from './button';
 
 interface WhenProps {
-  /** null if it has not happened. */
+  /** The time; null if the event has not happened. */
   readonly at: string | null;
-  /** How the time is shown; the default is how long ago, or how soon. */
+  /** Formats the time. Default: how long ago, or how soon. */
   readonly as?: (at: string) => string;
-  /** What is shown if it has not happened. */
+  /** The text if the event has not happened. */
   readonly none?: string;
 }
 
-/** A time; pointing at it shows the exact one. */
+/** A time, formatted by `as`. Its tooltip has the exact time. */
 export function When({ at, as = showAgo, none = '–' }: WhenProps) {
   if (at === null) return <>{none}</>;
   return (
@@ -23,17 +23,17 @@ export function When({ at, as = showAgo, none = '–' }: WhenProps) {
   );
 }
 
-/** An amount; pointing at it shows the exact one. An amount that the ledger does not report is a dash, because it is not zero. */
+/** An amount in short form. Its tooltip has the exact amount. null means unknown and is shown as a dash, because it is not zero. */
 export function Amount({ usd }: { readonly usd: string | null }) {
   return usd === null ? <>–</> : <span title={exactUsd(usd)}>{shortUsd(usd)}</span>;
 }
 
-/** What does not apply. */
+/** The mark for a value that does not apply. */
 export const NONE = <span class="faint">–</span>;
 
 export type Tone = 'good' | 'warn' | 'bad' | 'accent' | 'plain';
 
-/** A state in one word; the colour only repeats it. */
+/** A state in one word. The colour repeats the word's meaning and adds nothing. */
 export function Badge({ tone, children }: { readonly tone: Tone; readonly children: ComponentChildren }) {
   return (
     <span class="badge">
@@ -60,13 +60,13 @@ export function UpstreamState({ state }: Pick<Upstream, 'state'>) {
 interface NamedProps {
   readonly name: ComponentChildren;
   readonly href?: string | undefined;
-  /** What the link shows. */
+  /** The tooltip of the link. */
   readonly title?: string;
-  /** What stands below the name, such as an id. */
+  /** The content below the name, such as an id. */
   readonly sub: ComponentChildren;
 }
 
-/** The name of a row, with what stands below it. */
+/** The name of a row, perhaps as a link, with a line below it. */
 export function Named({ name, href, title, sub }: NamedProps) {
   return (
     <>

@@ -6,11 +6,11 @@ import { askLedger } from '../ledger/unavailable';
 import { writeAudit } from '../storage/audit';
 import { newestPage, type Page, type PageRequest, UUID } from '../storage/page';
 
-/** Where accounts, keys and credits are kept: the database keeps them for good, and the ledger decides about calls. */
+/** The stores of accounts, keys and credits: Postgres keeps the data permanently, and the ledger decides whether a call may spend. */
 export interface Stores {
   readonly database: Knex;
   readonly ledger: Ledger;
-  /** Reads balances with what this node has not reported yet. */
+  /** Reads balances that include the charges which this node has not yet reported to the ledger. */
   readonly calls: Pick<Calls, 'readAccount' | 'readKey'>;
 }
 
@@ -20,9 +20,9 @@ export interface Account {
   readonly name: string;
   readonly status: AccountStatus;
   readonly createdAt: Date;
-  /** What its requests cost above their holds since the account was last unfrozen, in E8. */
+  /** The sum by which the account's requests cost more than their holds since the account was last unfrozen, in E8. */
   readonly excessE8: bigint;
-  /** The markup for its keys that have none of their own; see `CustomerPrices`. */
+  /** The markup on calls of keys without their own markup; see `CustomerPrices`. */
   readonly markup: string | undefined;
   readonly money: AccountState | undefined;
 }
@@ -41,12 +41,12 @@ interface NewAccount {
   readonly markup?: string | null | undefined;
 }
 
-/** Changes of an account. An absent member stays as it is; null removes it. */
+/** Changes of an account. A member that is absent is not changed; null removes the value. */
 export type AccountChanges = Partial<NewAccount>;
 
 /**
- * Creates an account: writes its row first, then sends it to the ledger. If the ledger is unreachable, the row stays and
- * LEDGER_UNAVAILABLE names the account. The account's first credit sends it again, and so does recovery.
+ * Creates an account: writes its row to Postgres, then sends it to the ledger. If the ledger is unreachable, the row stays and
+ * LEDGER_UNAVAILABLE names the account. The first credit sends the account again, and so does recovery.
  */
 export async function createAccount(
   stores: Stores,
@@ -69,15 +69,12 @@ export async function createAccount(
   return withMoney(stores, { ...row, excess_e8: 0n });
 }
 
-/** @throws NOT_FOUND */
+/** Reads an account and its money. @throws NOT_FOUND */
 export async function readAccount(stores: Stores, accountId: string): Promise<Account> {
   return withMoney(stores, await readAccountRow(stores.database, accountId));
 }
 
-/**
- * Lists accounts, newest first. `search` matches a part of the account's name or id, of a user's e-mail address, or of a key's
- * name, id or shown ends.
- */
+/** Lists accounts, newest first. `search` matches a part of an account's name or id, a user's e-mail address, or a key's name, id, prefix or suffix. */
 export async function listAccounts(stores: Stores, asked: PageRequest, search?: string): Promise<Page<Account>> {
   const query = stores.database<AccountRow>('accounts');
   if (search !== undefined)
@@ -94,8 +91,7 @@ const SEARCHED = [
 ];
 
 /**
- * Renames an account or changes its markup. A new markup changes all its keys, and the caller must send `changedKeys` to the
- * ledger.
+ * Renames an account or changes its markup. For a new markup, the caller must send the returned `changedKeys` to the ledger.
  * @throws NOT_FOUND
  */
 export async function changeAccountRow(
@@ -120,7 +116,7 @@ export async function changeAccountRow(
   });
 }
 
-/** Freezes or unfreezes an account, from the next call of any of its keys on. */
+/** Freezes or unfreezes an account. The change applies to the next call of each of its keys. */
 export async function setAccountStatus(
   stores: Stores,
   accountId: string,
@@ -145,14 +141,14 @@ export async function setAccountStatus(
   return readAccount(stores, accountId);
 }
 
-/** Sends an account's row to the ledger. It holds the row's lock, so that the later of two changes reaches the ledger last. */
+/** Sends an account's row to the ledger. Holds the row's lock meanwhile, so that the later of two concurrent changes reaches the ledger last. */
 export async function pushAccount(stores: Stores, transaction: Knex.Transaction, accountId: string): Promise<void> {
   const row = await lockRow(transaction, accountId);
   await askLedger(() => stores.ledger.setAccount(accountId, row.status));
   await transaction('accounts').where({ id: accountId }).update({ told_status: row.status });
 }
 
-/** Sends changed accounts to the ledger again, because the process that changed them ended before it did. Returns how many. */
+/** Sends accounts to the ledger whose change did not reach it, because the changing process ended first. Returns the number of accounts. */
 export async function tellChangedAccounts(stores: Stores, olderThanMs: number): Promise<number> {
   const rows: { id: string }[] = await stores
     .database('accounts')
@@ -166,12 +162,12 @@ export async function tellChangedAccounts(stores: Stores, olderThanMs: number): 
   return rows.length;
 }
 
-/** @throws NOT_FOUND */
+/** Checks that an account exists. @throws NOT_FOUND */
 export async function requireAccount(database: Knex, accountId: string): Promise<void> {
   await readAccountRow(database, accountId);
 }
 
-/** Adds to LEDGER_UNAVAILABLE what was already written, so that the client can continue from there. */
+/** Adds `details` to LEDGER_UNAVAILABLE: what was already written, so that the client can continue from there. */
 export async function naming<T>(details: Readonly<Record<string, unknown>>, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
@@ -207,7 +203,7 @@ async function withMoney(stores: Stores, row: AccountRow): Promise<Account> {
   return { id, name, status, createdAt, excessE8, markup: row.markup ?? undefined, money };
 }
 
-/** Returns undefined if the ledger is unreachable. Lists stay readable then, and what only the ledger knows is missing, never 0. */
+/** Returns undefined if the ledger is unreachable, so that lists stay readable. Values that only the ledger has are then absent, never 0. */
 export async function unlessUnavailable<T>(read: () => Promise<T | undefined>): Promise<T | undefined> {
   try {
     return await read();

@@ -2,26 +2,26 @@ import { fail, type GatewayError } from '../base/errors';
 import { type AddressRange, isWithin, readAddressRange } from '../http/address-ranges';
 import type { KeyAccess } from '../ledger/key-access';
 
-/** The parts of a request, besides its key, that decide whether it may use the key. */
+/** The parts of a request that decide whether it may use the key: the secret's hash and the client's address. */
 export interface Shown {
-  /** SHA-256 of the secret. */
+  /** The SHA-256 of the secret that the request sent. */
   readonly hash: string;
-  /** The client's address, as `proxies` determines it; undefined if the proxies in front do not tell it. */
+  /** The client's address, as the setting `proxies` determines it; undefined if the proxies in front of the gateway do not report it. */
   readonly address: string | undefined;
 }
 
-/** Codes for a request that shows an existing key but may not use it. */
+/** The error codes for a request with an existing key that it may not use. */
 const REFUSALS: readonly string[] = ['INVALID_API_KEY', 'API_KEY_EXPIRED', 'ADDRESS_NOT_ALLOWED'];
 
 const ADDRESS_EXPECTED =
   "X-Forwarded-For: expected an address from each proxy (proxies.count of system.config.yml), because the key's addresses are limited";
 
-/** Returns whether a request was refused because of its key. Such a request is recorded for no account. */
+/** Returns whether a request was refused because of its key. No account then has a record of the request. */
 export function isKeyRefusal({ code }: GatewayError): boolean {
   return REFUSALS.includes(code);
 }
 
-/** Returns the error if a request may not use the key that it shows; undefined if it may. */
+/** Returns the error if a request may not use its key; undefined if it may. */
 export function refusalOfKey(
   { secrets, expiresAtMs, addresses }: KeyAccess,
   shown: Shown | undefined,
@@ -48,7 +48,7 @@ function expired(what: string, atMs: number): GatewayError {
   });
 }
 
-/** Parsed ranges by the list in a key's settings. A node keeps the settings of a key for all its calls. */
+/** The parsed address ranges by the list in the settings. A node reuses the settings of a key for all calls. */
 const READ = new WeakMap<readonly string[], readonly AddressRange[]>();
 
 function rangesOf(addresses: readonly string[]): readonly AddressRange[] {

@@ -1,18 +1,18 @@
 import { fail } from '../base/errors';
 import type { CallKey } from './identify';
 
-/** How many calls a key, and an account, may have under way at a time. */
+/** The largest numbers of concurrent calls of a key and of an account. */
 export interface ConcurrencyLimits {
   readonly perKey: number;
   readonly perAccount: number;
 }
 
-/** Counts the calls under way in this process by key and account. A key or account without a call takes no memory. */
+/** Counts the running calls of this process by key and account. A key or account without running calls uses no memory. */
 export class ConcurrentCalls {
   readonly #counts = new Map<string, number>();
 
   /**
-   * Counts a call until the function that it returns is called.
+   * Counts a call as running until the caller calls the returned function.
    * @throws CONCURRENCY_LIMIT
    */
   enter({ keyId, accountId }: Pick<CallKey, 'keyId' | 'accountId'>, limits: ConcurrencyLimits): () => void {
@@ -29,7 +29,7 @@ export class ConcurrentCalls {
     };
   }
 
-  /** The number of keys and accounts that have calls under way. */
+  /** The number of keys and accounts with running calls. */
   get size(): number {
     return this.#counts.size;
   }
@@ -49,5 +49,5 @@ export class ConcurrentCalls {
   }
 }
 
-/** The calls under way in this process, requests of keys to our own API included. A limit holds for the key, not for a pipeline. */
+/** The running calls of this process, including key requests to the gateway's own API. A limit applies to a key across all pipelines. */
 export const CONCURRENT = new ConcurrentCalls();

@@ -8,33 +8,33 @@ import { askLedger, ledgerUnavailable } from '../ledger/unavailable';
 import { type AuditEntry, writeAudit } from '../storage/audit';
 import { naming, pushAccount, requireAccount, type Stores } from './accounts';
 
-/** A top-up or, with a negative amount, an adjustment. */
+/** A credit to add: a top-up or, with a negative amount, a debit. */
 interface NewCredit {
   readonly accountId: string;
   readonly amountE8: bigint;
-  /** A repetition with the same key and amount is the same credit. With another amount it is rejected. */
+  /** The key that makes retries safe: the same key with the same amount is the same credit. With another amount, it is rejected. */
   readonly idempotencyKey: string;
   readonly note: string | undefined;
 }
 
-/** The audit log's entry about a credit that has a reason of its own, such as a repair. */
+/** The audit entry of a credit that has another reason than a top-up, such as a repair. */
 export type CreditReason = Pick<AuditEntry, 'action' | 'before'> & { readonly after: object };
 
 interface Credit extends NewCredit {
-  /** UUIDv7, and the `rid` of its ledger entry. */
+  /** A UUIDv7, which is also the `rid` of the credit's ledger entry. */
   readonly id: string;
   readonly createdAt: Date;
-  /** The balance after this credit. A repetition returns the balance of that time. */
+  /** The balance after this credit. A retry returns the balance of the first time. */
   readonly postedE8: bigint;
-  /** The credit existed already. */
+  /** Whether the credit existed already, so that this request was a retry. */
   readonly repeated: boolean;
 }
 
 /**
- * Writes the credit's row first, then the ledger entry with the same id. After a crash in between, the sweeper sends the row
- * again, or the caller repeats with the same idempotency key.
- * @throws NOT_FOUND, CONFLICT, INSUFFICIENT_BALANCE (nothing was taken), INVALID_FIELD (above the largest balance),
- * LEDGER_UNAVAILABLE (the row exists; a repetition completes it)
+ * Writes the credit's row to Postgres, then its ledger entry with the same id. After a crash in between, the sweeper sends the row again,
+ * or the caller retries with the same idempotency key.
+ * @throws NOT_FOUND, CONFLICT, INSUFFICIENT_BALANCE (nothing was taken), INVALID_FIELD (above the largest balance), LEDGER_UNAVAILABLE (the
+ * row exists; a retry completes it)
  */
 export async function addCredit(
   stores: Stores,
@@ -100,13 +100,13 @@ async function writeOnce(
     }
     const where = { account_id: accountId, idempotency_key: idempotencyKey };
     const there = await transaction<CreditRow>('credits').where(where).first();
-    // Between our two statements, the ledger refused the credit and its row was removed.
+    // The row disappeared between these two statements, because the ledger refused the credit.
     if (there === undefined) throw ledgerUnavailable();
     return { row: there as CreditRow, repeated: true };
   });
 }
 
-/** Sends a credit to the ledger as `sendCredit` does, also repeatedly. If the ledger does not know the account, sends the account first. */
+/** Sends a credit to the ledger as `sendCredit` does. Safe to repeat. If the ledger does not know the account, it sends the account first. */
 export async function pushCredit(stores: Stores, creditId: string, actor: string): Promise<CreditOutcome> {
   return stores.database.transaction(async (transaction) => {
     const send = async () => {

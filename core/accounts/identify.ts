@@ -11,45 +11,42 @@ import { refusalOfKey, type Shown } from './check-access';
 import { API_KEY_LENGTH, hashApiKey, isApiKey, looksLikeApiKey } from './key-format';
 import type { KeyRates } from './rates';
 
-/** The key that a request shows, and the account that it belongs to. */
+/** The API key that a request sent, and the account of the key. */
 export interface CallKey extends Payer {
-  /** The node's copy of the key's settings. The ledger's reserve reports when it is stale. */
+  /** This node's cached copy of the key's settings. The ledger's reserve reports when the copy is outdated. */
   readonly settings: KeySettings;
-  /** Absent if a policy of another package identified the key itself. */
+  /** What the request sent to identify the key. Absent if a policy of another package identified the key itself. */
   readonly shown?: Shown;
 }
 
-/**
- * Finds and remembers keys. A found secret stays found, because it never belongs to another key. An unknown one stays unknown for
- * 5 s.
- */
+/** Finds and caches keys. A found secret stays cached, because it never belongs to another key. An unknown one is cached as unknown for 5 s. */
 export interface ApiKeys {
-  /** How many keys an account may make, and how often a key may ask our own API. */
+  /** How many keys an account may create, and how many requests a key may send to the gateway's own API. */
   readonly rates: KeyRates;
   /**
-   * Returns the key that a request shows in `x-api-key`, `Authorization: Bearer` or `svc-key`.
+   * Finds the key that a request sends in `x-api-key`, `Authorization: Bearer` or `svc-key`.
    * @throws GatewayError INVALID_API_KEY (one message for all reasons), API_KEY_EXPIRED, ADDRESS_NOT_ALLOWED, LEDGER_UNAVAILABLE
    */
   identify(request: IncomingMessage): MaybeLater<CallKey>;
   /**
-   * Reads the key in the ledger. Returns it with its newest settings, and keeps these.
+   * Reads the key in the ledger, caches its newest settings and returns the key with them.
    * @throws GatewayError INVALID_API_KEY if the key is revoked, API_KEY_EXPIRED, ADDRESS_NOT_ALLOWED, LEDGER_UNAVAILABLE
    */
   confirm(key: CallKey): Promise<CallKey>;
-  /** Records that this node has just created a key, which is then found even if a request showed it before. */
+  /** Records that this node has just created a key. Requests then find the key at once, even if it was cached as unknown. */
   made(shown: string): void;
   /**
    * Confirms the key of a call without a hold, and counts the call towards the key's limit per minute.
-   * @throws GatewayError as `confirm`, and KEY_RATE_LIMITED if the limit was already used up
+   * @throws GatewayError as `confirm` does; KEY_RATE_LIMITED if the limit was already reached
    */
   countCall(key: CallKey): Promise<void>;
   /**
-   * Confirms the key of a request to our own API, and counts the request.
-   * @throws GatewayError as `confirm`, and KEY_RATE_LIMITED if the key has asked too often
+   * Confirms the key of a request to the gateway's own API, and counts the request.
+   * @throws GatewayError as `confirm` does; KEY_RATE_LIMITED if the key has sent too many requests
    */
   admitRequest(key: CallKey): Promise<CallKey>;
   /**
-   * Keeps newer settings, so that they decide about the next call.
+   * Caches newer settings of a key, which then apply to the next call.
    * @throws GatewayError INVALID_API_KEY, API_KEY_EXPIRED, ADDRESS_NOT_ALLOWED if the settings do not allow this call
    */
   remember(key: CallKey, settings: KeySettings): CallKey;
@@ -60,18 +57,18 @@ interface ApiKeysOptions {
   readonly rates: KeyRates;
   readonly log: Logger;
   readonly proxies: Proxies;
-  /** How many of the keys that were used last are remembered at least. */
+  /** The smallest number of recently used keys that stay cached. */
   readonly leastRemembered?: number;
   readonly now?: () => number;
 }
 
-/** The settings assumed for a key that this node has not read. Reserve answers `stale_key` with the real ones if they are newer. */
+/** The settings that a node assumes for a key it has not read. If the ledger has newer settings, reserve answers `stale_key` with them. */
 const PLAIN: KeySettings = { rev: 0, name: '', allowedModels: undefined };
 
-/** How long a node does not read a key again after settings that it had just read refused a request. */
+/** How long a node refuses requests with cached settings before it reads the key again, in ms. */
 const BELIEVED_MS = 1_000;
 
-/** A known secret with its key. */
+/** A cached secret, as its hash, with its key and the key's settings. */
 interface Remembered extends Payer {
   readonly hash: string;
   settings: KeySettings;
@@ -87,12 +84,12 @@ export function openApiKeys({
   now = Date.now,
 }: ApiKeysOptions): ApiKeys {
   const byHash = new RecentlyUsed<Remembered>(leastRemembered);
-  /** Until when a hash is not looked up again that the ledger did not know: a client with a wrong setting repeats its key. */
+  /** The time until which the ledger is not asked again about an unknown hash, because a misconfigured client repeats the same wrong key. */
   const unknownUntilMs = new RecentlyUsed<number>(MIN_UNKNOWN);
 
   function isUnknown(hash: string): boolean {
     const leftMs = (unknownUntilMs.get(hash) ?? 0) - now();
-    // A clock that was set back must not make the time longer.
+    // An entry from the future means that the clock was set back. It must not extend the time.
     return leftMs > 0 && leftMs <= UNKNOWN_FOR_MS;
   }
 
@@ -100,8 +97,8 @@ export function openApiKeys({
     const answer = await askLedger(() => ledger.findKey(hash));
     if (answer.outcome === 'unknown') unknownUntilMs.set(hash, now() + UNKNOWN_FOR_MS);
     if (answer.outcome !== 'found') throw answer.outcome === 'unknown' ? invalidKey() : ledgerUnavailable();
-    log.debug({ keyId: answer.keyId }, 'first call of a key on this node');
-    // A concurrent call may have found the key first, and may have learned newer settings since.
+    log.debug({ keyId: answer.keyId }, 'a key was used on this node for the first time');
+    // A concurrent call may have cached the key first, perhaps with newer settings, so its entry is used.
     const { accountId, keyId } = answer;
     const known = byHash.get(hash);
     if (known !== undefined) return known;
@@ -122,13 +119,13 @@ export function openApiKeys({
     return newest === key.settings ? key : { ...key, settings: newest };
   }
 
-  /** Returns the key for a request that its settings allow. */
+  /** Returns the key if its settings allow the request. Before a refusal, reads settings again that are older than a second. */
   function admitted(entry: Remembered, request: IncomingMessage): MaybeLater<CallKey> {
     const { accountId, keyId, settings, hash } = entry;
     const key: CallKey = { accountId, keyId, settings, shown: { hash, address: clientAddress(request, proxies) } };
     const refusal = settings.access && refusalOfKey(settings.access, key.shown, now());
     if (refusal === undefined) return key;
-    // An operator may have allowed more since the settings were read.
+    // Reads the key again unless it was read just now, because an operator may have lifted the restriction.
     if (Math.abs(now() - entry.readAtMs) < BELIEVED_MS) throw refusal;
     return confirm(key);
   }
@@ -167,7 +164,7 @@ export function openApiKeys({
     admitRequest: async (key) => {
       const { requestsPerMinute } = rates;
       const confirmed = await confirm(key);
-      // A ledger that can only be read confirms keys. A request that it cannot count is admitted.
+      // A read-only ledger can confirm keys but cannot count. A request that it cannot count is admitted.
       const counted = await ledger.countRequest(key, requestsPerMinute).catch(() => undefined);
       if (counted?.outcome !== 'rate_limited') return confirmed;
       throw rateLimited(
@@ -180,22 +177,22 @@ export function openApiKeys({
   };
 }
 
-/** Returns the error for a key whose limit per minute is used up. */
+/** Returns the error for a key that has reached its limit per minute. */
 export function rateLimited(retryAfterMs: number, message?: string): GatewayError {
   const retryAfterSeconds = Math.ceil(retryAfterMs / 1_000);
   return fail('KEY_RATE_LIMITED', message === undefined ? { retryAfterSeconds } : { retryAfterSeconds, message });
 }
 
-/** The key that a request shows, and its hash; without a hash if it cannot be one. */
+/** Returns the key that a request sent, with its hash. The hash is absent if the text cannot be a key. */
 const shownIn = oncePerHead(({ rawHeaders }): { readonly key: string; readonly hash?: string } => {
   const key = shownKey(rawHeaders);
   return key?.length === API_KEY_LENGTH ? { key, hash: hashApiKey(key) } : { key: '' };
 });
 
 /**
- * Returns the one key that a request shows; undefined if it shows none, or several. Ignores credentials that do not look like our
- * keys, because agents also send those of other services. Reads the raw headers, because Node drops a second `authorization` from
- * the parsed ones and joins a second `x-api-key` to the first.
+ * Returns the only key that a request sends; undefined if it sends none or several. Ignores credentials that do not look like the gateway's
+ * keys, because agents also send credentials of other services. Reads the raw headers, because Node drops a second `authorization` from the
+ * parsed ones and joins a second `x-api-key` to the first.
  */
 function shownKey(rawHeaders: readonly string[]): string | undefined {
   let shown: string | undefined;
@@ -208,7 +205,7 @@ function shownKey(rawHeaders: readonly string[]): string | undefined {
   return shown;
 }
 
-/** Returns the credential in one header; undefined if the header has another purpose. Compares lengths first, because it runs for every header. */
+/** Returns the credential in a header; undefined if the header does not carry credentials. Compares lengths first, because this runs for every header. */
 function credentialIn(name: string, value: string): string | undefined {
   switch (name.length) {
     case 7:
@@ -222,16 +219,16 @@ function credentialIn(name: string, value: string): string | undefined {
   }
 }
 
-/** Returns what follows `Bearer`. A value without the scheme gets a leading space, so that a bare key is malformed. */
+/** Returns the token after `Bearer`. A value without the scheme gets a leading space, which makes a bare key malformed. */
 function bearerToken(value: string): string {
   return /^bearer +(.*)$/i.exec(value)?.[1] ?? ` ${value}`;
 }
 
-/** Returns the same message for all reasons, because a client that tries keys must learn nothing from it. */
+/** Returns an error with one message for all reasons, because a client that guesses keys must not learn the reason. */
 function invalidKey(): GatewayError {
   return fail('INVALID_API_KEY');
 }
 
-/** How long an unknown key is cached as unknown. */
+/** How long a key is cached as unknown, in ms. */
 const UNKNOWN_FOR_MS = 5_000;
 const MIN_UNKNOWN = 10_000;

@@ -43,22 +43,22 @@ function isSecret(text: string, prefix: string): boolean {
   return text.slice(-CHECKSUM_LENGTH) === checksum(body);
 }
 
-/** Returns whether a credential is meant for this service: it begins like our keys, valid or not, perhaps after spaces. */
+/** Returns whether a credential is meant for this gateway: it begins with the prefix of its keys, perhaps after spaces. The key may be invalid. */
 export function looksLikeApiKey(credential: string): boolean {
   return credential.trimStart().startsWith(PREFIX);
 }
 
-/** Returns the SHA-256 in lower-case hex. Keys and tokens are stored only as this hash and their shown ends. */
+/** Returns the SHA-256 in lower-case hex. Only this hash and the first and last characters of a key or token are stored. */
 export function hashApiKey(key: string): string {
   return hash('sha256', key);
 }
 
-/** Returns the ends of a key or token that are stored and shown, so that people recognise it. */
+/** Returns the first and last characters of a key or token. They are stored and shown, so that people recognise it. */
 export function displayParts(key: string): { readonly prefix: string; readonly suffix: string } {
   return { prefix: key.slice(0, 11), suffix: key.slice(-4) };
 }
 
-/** 248 is the largest multiple of 62 in a byte. Higher bytes are discarded, because they would favour the first characters. */
+/** The largest multiple of 62 in a byte. Higher byte values are discarded, because they would make the first characters more likely. */
 const FAIR_BELOW = 248;
 
 function randomBase62(length: number): string {

@@ -27,7 +27,7 @@ import {
 import { displayParts, hashApiKey, makeApiKey } from './key-format';
 import { type KeyRates, limitKeys } from './rates';
 
-/** A key that an account calls with. `money` is undefined while the ledger is unreachable. */
+/** An API key of an account. `money` is undefined while the ledger is unreachable. */
 export interface AccountKey {
   readonly id: string;
   readonly accountId: string;
@@ -37,21 +37,21 @@ export interface AccountKey {
   readonly status: KeyStatus;
   readonly limits: KeyLimits;
   readonly allowedModels: readonly string[] | undefined;
-  /** The markup that its calls pay instead of the account's markup. */
+  /** The markup on the key's calls, instead of the account's markup; undefined if the key has none. */
   readonly markup: string | undefined;
-  /** Whether its calls may see how they are routed. */
+  /** Whether the key's calls may see how the gateway routes them. */
   readonly debug: boolean;
   readonly createdAt: Date;
   readonly expiresAt: Date | undefined;
-  /** Addresses and ranges that may use the key; undefined for all. */
+  /** The client addresses and ranges that may use the key; undefined for all. */
   readonly allowedAddresses: readonly string[] | undefined;
-  /** Until when the secret from before the last rotation works. */
+  /** The end of the grace period in which the secret from before the last rotation still works. */
   readonly previousSecretUntil: Date | undefined;
   readonly revokedAt: Date | undefined;
   readonly money: Pick<KeyState, 'spentE8' | 'heldE8'> | undefined;
 }
 
-/** Changes of a key. An absent member stays as it is; null removes it. */
+/** Changes of a key. A member that is absent is not changed; null removes the value. */
 interface KeyChanges extends KeyLimitChanges {
   readonly name?: string | undefined;
   readonly allowedModels?: readonly string[] | null | undefined;
@@ -65,7 +65,7 @@ interface NewKey extends KeyChanges {
   readonly name: string;
 }
 
-/** The stores, and how many keys an account may make. */
+/** The stores, and the limits on creating keys. */
 type KeyMaker = Stores & { readonly keys: { readonly rates: KeyRates } };
 
 type Marked = { readonly markup: string | null } | undefined;
@@ -86,9 +86,9 @@ interface KeyRow extends KeyLimitColumns, AccessColumns {
 }
 
 /**
- * Creates a key: writes its row, sends it to the ledger, and returns the secret this once. If the ledger is unreachable, the
- * client never receives the secret. The row is then revoked, because recovery must not enable the key.
- * @throws NOT_FOUND, RATE_LIMITED, LEDGER_UNAVAILABLE; CONFLICT above the most keys of an account
+ * Creates a key: writes its row, sends it to the ledger, and returns the secret this only time. If the ledger is unreachable, the client
+ * never receives the secret. The row is then revoked, because otherwise recovery would enable the key.
+ * @throws NOT_FOUND, RATE_LIMITED, LEDGER_UNAVAILABLE; CONFLICT if the account already has the largest number of keys
  */
 export async function createKey(
   stores: KeyMaker,
@@ -120,11 +120,11 @@ export async function createKey(
     revoked_at: null,
   };
   const row = await stores.database.transaction(async (transaction) => {
-    // A shared lock: the account's markup cannot change until this key exists and changes with it.
+    // Locks the account's row, so that its markup cannot change before this key exists and can change with it.
     const lock = transaction('accounts').where({ id: accountId });
     const account = await (rates.maxKeys === undefined ? lock.forShare() : lock.forUpdate()).first<Marked>('markup');
     await assertRoom(transaction, accountId, rates);
-    // Nodes assume the plain settings of rev 0. A list of models, a markup or an access rule needs rev 1, which makes nodes read it.
+    // Nodes assume plain settings for rev 0 without reading the key. A model list, a markup or an access rule needs rev 1, so that nodes read it.
     const isPlain =
       plain.allowed_models === null &&
       (plain.markup ?? account?.markup ?? null) === null &&
@@ -143,7 +143,7 @@ export async function createKey(
   return { apiKey, key: await withMoney(stores, row) };
 }
 
-/** @throws CONFLICT if the account already has as many keys as the operator allows */
+/** Checks that an account may have one more key. @throws CONFLICT if it already has as many as allowed */
 async function assertRoom(transaction: Knex.Transaction, accountId: string, { maxKeys }: KeyRates): Promise<void> {
   if (maxKeys === undefined) return;
   const [counted] = await transaction('api_keys')
@@ -154,7 +154,7 @@ async function assertRoom(transaction: Knex.Transaction, accountId: string, { ma
   throw fail('CONFLICT', { message });
 }
 
-/** @throws NOT_FOUND; CONFLICT if the key is revoked */
+/** Changes a key, and sends the change to the ledger. @throws NOT_FOUND; CONFLICT if the key is revoked */
 export async function updateKey(
   stores: Stores,
   keyId: string,
@@ -179,8 +179,8 @@ export async function updateKey(
 }
 
 /**
- * Renames an account or changes its markup. A new markup goes to the ledger key by key, and later calls pay by it. If this fails,
- * the sweeper sends the rest.
+ * Renames an account or changes its markup. A new markup is sent to the ledger key by key, and applies to later calls. If sending fails,
+ * the sweeper sends the remaining keys.
  * @throws NOT_FOUND, LEDGER_UNAVAILABLE
  */
 export async function updateAccount(
@@ -197,9 +197,9 @@ export async function updateAccount(
 }
 
 /**
- * Gives a key a new secret and returns it this once. The previous secret works until the grace period ends; the one before that
- * stops now. Usage and limits stay with the key. If the ledger is unreachable, the client never receives the secret, and the
- * previous one is restored.
+ * Rotates a key's secret and returns the new one this only time. The previous secret works until the grace period ends; an older one stops
+ * now. Usage and limits stay with the key. If the ledger is unreachable, the client never receives the secret, and the previous one is
+ * restored.
  * @throws NOT_FOUND, RATE_LIMITED, LEDGER_UNAVAILABLE; CONFLICT if the key is revoked or has expired
  */
 export async function rotateKey(
@@ -231,8 +231,8 @@ export async function rotateKey(
 }
 
 /**
- * Changes a key's row under its lock, with a new revision and an entry of the audit log. `changeOf` returns undefined if there is
- * nothing to change. Returns the row as it was before.
+ * Changes a key's row under its lock, with a new revision and an audit entry. `changeOf` returns undefined if nothing changes. Returns the
+ * row from before the change.
  */
 async function changeKey(
   { database }: Stores,
@@ -260,7 +260,7 @@ function auditedSecret({ suffix, previous_until }: KeyRow): object {
   return { suffix, previousSecretUntil: previous_until };
 }
 
-/** Revokes a key. Once it resolves, database and ledger both hold this, and no node admits the key by either secret. Safe to repeat. */
+/** Revokes a key. Once the promise resolves, Postgres and the ledger have the revocation, and no node accepts either secret of the key. Safe to repeat. */
 export async function revokeKey(stores: Stores, keyId: string, actor: string): Promise<AccountKey> {
   await markRevoked(stores, keyId, actor);
   return withMoney(stores, await pushKey(stores, keyId));
@@ -275,7 +275,7 @@ export async function findKey(stores: Stores, accountId: string, keyId: string):
   return withMoney(stores, row);
 }
 
-/** Returns when the last call with each of these keys began, by key id. Keys without calls are absent. */
+/** Returns the start of the last call with each of these keys, by key id. Keys without calls are absent. */
 export async function readLastUses(database: Knex, keyIds: readonly string[]): Promise<ReadonlyMap<string, Date>> {
   const { rows } = await database.raw<{ rows: { id: string; at: Date }[] }>(
     `SELECT id, at FROM unnest(?::uuid[]) AS id, LATERAL (
@@ -286,7 +286,7 @@ export async function readLastUses(database: Knex, keyIds: readonly string[]): P
 }
 
 interface KeyFilters {
-  /** A part of the key's name, id or shown ends. */
+  /** A part of the key's name, id, prefix or suffix. */
   readonly search?: string | undefined;
   readonly status?: KeyStatus | undefined;
 }
@@ -317,7 +317,7 @@ async function markRevoked(stores: Stores, keyId: string, actor: string): Promis
   );
 }
 
-/** Sends a key's row to the ledger. It holds the row's lock, so that the later of two changes reaches the ledger last. */
+/** Sends a key's row to the ledger. Holds the row's lock meanwhile, so that the later of two concurrent changes reaches the ledger last. */
 async function pushKey({ database, ledger }: Stores, keyId: string): Promise<KeyRow> {
   return database.transaction(async (transaction) => {
     const row = await lockRow(transaction, keyId);
@@ -344,7 +344,7 @@ async function pushKey({ database, ledger }: Stores, keyId: string): Promise<Key
   });
 }
 
-/** Resends key changes whose process ended before it had sent them to the ledger. Returns their number. */
+/** Sends key changes to the ledger that did not reach it, because the changing process ended first. Returns their number. */
 export async function tellChangedKeys(stores: Stores, olderThanMs: number): Promise<number> {
   const rows: { id: string }[] = await stores
     .database('api_keys')
@@ -394,7 +394,7 @@ function audited(row: KeyRow): object {
   return { name, status, ...showLimits(limitsOfRow(row)), allowedModels: allowed_models, markup, debug, ...access };
 }
 
-/** Returns the values of columns. Lists are sent as JSON. */
+/** Returns the column values of a row. Lists become JSON text, because the columns are JSON. */
 function columnsOf(row: Partial<KeyRow>): object {
   const asJson = (texts: readonly string[] | null) => (texts === null ? null : JSON.stringify(texts));
   const { allowed_models: models, allowed_addresses: addresses } = row;
@@ -406,8 +406,8 @@ function columnsOf(row: Partial<KeyRow>): object {
 }
 
 /**
- * Returns whether a key may see how its calls are routed; false if the database is unreachable. This queries the database, so ask
- * only for calls that want an explanation.
+ * Returns whether a key may see how its calls are routed; false if Postgres is unreachable. Call it only for calls that request an
+ * explanation, because it queries Postgres.
  */
 export async function mayDebug(database: Knex, keyId: string): Promise<boolean> {
   const nowMs = performance.now();
@@ -419,7 +419,7 @@ export async function mayDebug(database: Knex, keyId: string): Promise<boolean> 
   return may;
 }
 
-/** How long an answer is remembered, because a client may want an explanation of every call. */
+/** How long a result is cached, in ms, because a client may request an explanation for every call. */
 const BELIEVED_MS = 5_000;
 const MAX_REMEMBERED = 1_000;
 const DEBUGGING = new Map<string, { readonly may: boolean; readonly untilMs: number }>();

@@ -7,12 +7,12 @@ const HOUR_MS = 3_600_000;
 export interface KeyRates {
   readonly madePerDay: number;
   readonly madePerHour: number;
-  /** undefined: an account may have any number of keys. */
+  /** The largest number of active keys of an account; undefined for no limit. */
   readonly maxKeys?: number | undefined;
   readonly requestsPerMinute: number;
 }
 
-/** A limit of an account in windows that begin with its first action after the last window. */
+/** A limit on an action of an account. A new window begins with the first action after the previous window has ended. */
 interface Rate {
   readonly action: string;
   readonly most: number;
@@ -26,9 +26,7 @@ const COUNT = `
     made = CASE WHEN rate.window_started_at <= :expired THEN 1 ELSE least(rate.made + 1, 1000000000) END
   RETURNING made, window_started_at AS "startedAt"`;
 
-/**
- * Counts an action of an account, in all processes together. Returns how many milliseconds it comes too early; 0 if it may be done.
- */
+/** Counts an action of an account, across all processes. Returns 0 if the account may do it, otherwise the milliseconds to wait. */
 async function countAction(database: Knex, accountId: string, { action, most, windowMs }: Rate, nowMs: number) {
   const { rows } = await database.raw<{ rows: { made: number; startedAt: Date }[] }>(COUNT, {
     accountId,
@@ -44,7 +42,7 @@ function tooMany(waitMs: number, message: string): GatewayError {
   return fail('RATE_LIMITED', { retryAfterSeconds: Math.ceil(waitMs / 1_000), message });
 }
 
-/** Counts a new creation of a sandbox. Retries are not counted. @throws RATE_LIMITED with the time to wait */
+/** Counts the creation of a sandbox. Retries are not counted. @throws RATE_LIMITED with the time to wait */
 export async function limitCreates(database: Knex, accountId: string, nowMs: number): Promise<void> {
   const waitMs = await countAction(database, accountId, { action: 'sandbox', most: 60, windowMs: 60_000 }, nowMs);
   if (waitMs > 0)
@@ -52,8 +50,8 @@ export async function limitCreates(database: Knex, accountId: string, nowMs: num
 }
 
 /**
- * Counts a key or a new secret of a key. An account may make many at once, and then only a few each hour, because every one leaves
- * rows behind.
+ * Counts the creation of a key or the rotation of its secret. An account has a daily number, and beyond it a small number per hour, because
+ * each one leaves rows in the database.
  * @throws RATE_LIMITED with the time to wait
  */
 export async function limitKeys(

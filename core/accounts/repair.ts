@@ -3,17 +3,17 @@ import { writeAudit } from '../storage/audit';
 import type { Stores } from './accounts';
 import { addCredit, type CreditReason, pushCredit } from './credits';
 
-/** How a violation was repaired; null if no entry can repair it and an operator has to look. */
+/** How the gateway repaired a violation; null if no new entry can repair it and an operator must investigate. */
 export type Repair = 'expired' | 'credit_sent' | 'charge_credited' | null;
 
 /**
- * Repairs a violation by new entries only: it changes nothing that was written, and moves no balance without an entry. It gives
- * back overdue holds, sends credits without an entry, and credits a charge of a reservation that was closed before. Any other
- * repair would guess whose money it is. Safe to repeat.
+ * Repairs a violation only by adding entries: existing entries stay, and no balance moves without an entry. It releases overdue holds,
+ * sends credits without an entry, and credits a charge of a reservation that was already closed. Any other repair would guess whose money
+ * it is. Safe to repeat.
  */
 export async function repair(stores: Stores, violation: Violation, actor: string): Promise<Repair> {
   const done = await compensate(stores, violation, actor);
-  // `addCredit` writes the audit entry of its credit itself.
+  // Writes no audit entry for a credited charge, because `addCredit` has already written one.
   if (done === null || done === 'charge_credited') return done;
   await stores.database.transaction((transaction) =>
     writeAudit(transaction, { actor, subject: `account:${violation.accountId}`, ...reasonOf(violation, done) }),

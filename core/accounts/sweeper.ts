@@ -10,21 +10,21 @@ import { revokeKey, tellChangedKeys } from './keys';
 
 interface SweeperOptions extends Stores {
   readonly log: Logger;
-  /** See `excess` of system.config.yml. */
+  /** The excess in E8 above which the sweeper stops a key; undefined for never. See `excess` of system.config.yml. */
   readonly stopKeyAboveE8?: bigint;
   readonly everyMs?: number;
-  /** Younger changes are left alone, because the process that wrote them may still send them. */
+  /** The age in ms from which the sweeper sends a change. A younger one may still be sent by the process that wrote it. */
   readonly olderThanMs?: number;
 }
 
 const SWEEP_EVERY_MS = 5_000;
 const OLDER_THAN_MS = 5_000;
-/** Older credits are left alone: recovery brought them, or the ledger refused them for good. A sweep must not read every credit ever made. */
+/** The sweeper ignores credits older than this, in ms. Recovery restored them or the ledger refused them, and a sweep must not read all credits. */
 const YOUNGER_THAN_MS = 7 * 86_400_000;
 
 /**
- * Sends to the ledger the changes that a process wrote to the database but did not send before it ended. Stops keys and accounts
- * whose requests cost too much above their holds.
+ * Starts the loop that sends changes to the ledger which a process wrote to Postgres but did not send before it ended. It also stops keys
+ * and accounts whose requests cost too much above their holds.
  */
 export function startSweeper({
   log,
@@ -33,7 +33,7 @@ export function startSweeper({
   stopKeyAboveE8,
   ...stores
 }: SweeperOptions): Loop {
-  /** Grows while sweeps find nothing. */
+  /** The pause before the next sweep. It grows while sweeps find nothing to send. */
   let pauseMs = everyMs;
   const sweep = async () => {
     const accounts = await tellChangedAccounts(stores, olderThanMs);
@@ -56,14 +56,14 @@ export function startSweeper({
   });
 }
 
-/** Sends credits that have no entry yet. The ledger recognises by its id a credit whose entry is only under way. */
+/** Sends credits that have no ledger entry yet. If the entry is only on its way to Postgres, the ledger recognises the credit by its id. */
 async function sendCredits(stores: Stores, olderThanMs: number): Promise<number> {
   const ids = await unsentCredits(stores.database, { after: firstIdOf(Date.now() - YOUNGER_THAN_MS), olderThanMs });
   for (const id of ids) await pushCredit(stores, id, 'sweeper');
   return ids.length;
 }
 
-/** Returns the smallest UUIDv7 of a time. Ids are ordered by the time of their creation. */
+/** Returns the smallest UUIDv7 of a time. UUIDv7 ids sort by creation time, so that a query can select by age. */
 function firstIdOf(ms: number): string {
   const time = ms.toString(16).padStart(12, '0');
   return `${time.slice(0, 8)}-${time.slice(8)}-7000-8000-000000000000`;
@@ -78,7 +78,7 @@ const stops = new Counter({
 
 const STOPPED_AT_ONCE = 100;
 
-/** An account is frozen at this many times what stops a key: a customer may have made new keys. */
+/** The excess that freezes an account, as a multiple of that of a key: a customer may have made new keys. */
 const KEYS_OF_AN_ACCOUNT = 10n;
 
 /**
@@ -87,7 +87,7 @@ const KEYS_OF_AN_ACCOUNT = 10n;
  */
 async function stopForExcess(stores: Stores, aboveE8: bigint, log: Logger): Promise<void> {
   for (const { id, excess_e8: excessE8 } of await above(stores, 'api_keys', aboveE8)) {
-    // Count and log first: if the ledger fails after the database has the change, no later sweep sees the key again.
+    // Counts and logs first: if the ledger fails after Postgres has the change, later sweeps no longer find the key.
     stops.inc({ of: 'key' });
     log.warn({ keyId: id, excessUsd: formatUsd(excessE8) }, `the key was revoked ${BECAUSE}`);
     await revokeKey(stores, id, 'excess');

@@ -30,14 +30,14 @@ interface PageFile {
   readonly type: string;
   readonly etag: string;
   readonly bytes: Buffer;
-  /** The same bytes compressed; only text has them. */
+  /** The file compressed with Brotli. Only text files are compressed. */
   readonly br?: Buffer;
   readonly gzip?: Buffer;
 }
 
 type PageFiles = ReadonlyMap<string, PageFile>;
 
-/** Serves a built page. It reads and compresses the page's few files once, at the first request. */
+/** Serves a built page. The first request reads and compresses the page's few files; later requests use the cached result. */
 export function servePage(page: 'console' | 'operator', folder = join(BUILT, page)): Handler {
   let reading: Promise<PageFiles> | undefined;
 
@@ -49,7 +49,7 @@ export function servePage(page: 'console' | 'operator', folder = join(BUILT, pag
     const files = await reading;
     const index = files.get('index.html');
     if (index === undefined) {
-      // Look again at the next request, because the page may be built by then.
+      // Reads the folder again at the next request, because the page may be built by then.
       reading = undefined;
       return sayNotBuilt(response);
     }

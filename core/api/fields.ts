@@ -2,7 +2,7 @@ import { fail } from '../base/errors';
 import { formatUsd, parseUsd } from '../base/money';
 import { readTime } from '../http/query';
 
-/** Text that a person enters: no control characters, and nothing that the database cannot store. */
+/** A text that a person enters. It must not contain control characters or what Postgres cannot store. */
 export const TEXT = {
   type: 'string',
   minLength: 1,
@@ -11,18 +11,18 @@ export const TEXT = {
   'x-expected': 'text without control characters',
 } as const;
 
-/** The body of a request that needs none: it may have no fields. */
+/** The schema of a body without fields, for requests that need none. */
 export const NOTHING = { type: 'object', additionalProperties: false, properties: {} } as const;
 
-/** A decimal amount of USD. It is never a JSON number, because those are binary fractions. */
+/** An amount of USD as decimal text. JSON numbers are refused, because they are binary fractions. */
 export const AMOUNT = { type: 'string', maxLength: 40 } as const;
 
-/** A password. A minimum length is enough, because the person may choose the characters. */
+/** A password of at least 12 characters. Nothing else is required, because the user may choose the characters. */
 export const PASSWORD = { ...TEXT, minLength: 12 } as const;
 
 export const ALLOWED_MODELS = { type: 'array', minItems: 1, maxItems: 1_000, uniqueItems: true, items: TEXT } as const;
 
-/** @throws GatewayError INVALID_FIELD that names the field */
+/** Reads an amount of USD into E8. @throws GatewayError INVALID_FIELD that names the field */
 export function readAmount(field: string, text: string): bigint {
   return asField(field, () => parseUsd(text));
 }
@@ -41,10 +41,10 @@ export function showUsd(amountE8: bigint | undefined): string | null {
   return amountE8 === undefined ? null : formatUsd(amountE8);
 }
 
-/** A time with its offset, in the format of `readTime`. */
+/** A time with its UTC offset, in the format that `readTime` reads. */
 export const TIME = { type: 'string', maxLength: 40, 'x-expected': 'an RFC 3339 time with an offset' } as const;
 
-/** @throws GatewayError INVALID_FIELD that names the field, also if the time has passed */
+/** Reads a time in the future. @throws GatewayError INVALID_FIELD that names the field */
 export function readComingTime(field: string, text: string): Date {
   const time = asField(field, () => readTime(text));
   if (time.getTime() <= Date.now())

@@ -11,12 +11,12 @@ import type { Method, Route, Visit } from './route';
 
 type Readers = Record<string, Reader<unknown>>;
 
-/** The `{names}` of a path. */
+/** The `{names}` in a path, as a union type. */
 type Names<P extends string> = P extends `${string}{${infer Name}}${infer Rest}`
   ? (Name extends `${infer Rest}...` ? Rest : Name) | Names<Rest>
   : never;
 
-/** A request with its body and its filters checked. */
+/** A request whose body and filters have been validated. */
 interface CheckedRequest<P extends string, B extends Schema, Q extends Readers> extends Visit {
   readonly params: Readonly<Record<Names<P>, string>>;
   readonly body: Settings<B>;
@@ -24,8 +24,8 @@ interface CheckedRequest<P extends string, B extends Schema, Q extends Readers> 
 }
 
 /**
- * Returns an endpoint at a method and path that takes and answers JSON. Its handler returns what the first of `answers` has, or
- * answers by itself and returns undefined, or throws. A POST without `body` must have an empty one.
+ * Returns a route that accepts and returns JSON. Its handler returns the body of the first of `answers`, or sends a response itself and
+ * returns undefined, or throws. The body of a POST without `body` must be empty.
  */
 type RouteMaker<Who, More = object> = <
   const P extends `${Exclude<Method, '*'>} /${string}`,
@@ -45,22 +45,22 @@ type RouteMaker<Who, More = object> = <
     },
 ) => Route;
 
-/** For operators, on the admin listener. No cache stores the answer. */
+/** Makes a route for operators on the admin listener. Caches must not store its answers. */
 export const adminRoute = maker<{ operator: Operator }, { role: OperatorRole }>(
   { listener: 'admin' },
   { 'cache-control': 'no-store' },
 );
 
-/** For customers with a key. */
+/** Makes a route for customers with an API key. */
 export const keyRoute = maker<{ accountId: string; key: CallKey }>({ listener: 'public', auth: 'key' });
 
-/** For users of the console who are signed in. */
+/** Makes a route for signed-in users of the console. */
 export const sessionRoute = maker<{ accountId: string; session: Session }>({ listener: 'public', auth: 'session' });
 
-/** For the console's page before sign-in. */
+/** Makes a route for the console's page before the sign-in. */
 export const pageRoute = maker<unknown>({ listener: 'public', auth: 'page' });
 
-/** For everyone. */
+/** Makes a route for requests without credentials. */
 export const openRoute = maker<unknown>({ listener: 'public', auth: 'none' });
 
 function maker<Who, More = object>(

@@ -11,9 +11,9 @@ import {
 } from '../ledger/limit-fields';
 import { ALLOWED_MODELS, AMOUNT, readAmount, readComingTime, showUsd, TEXT, TIME } from './fields';
 
-/** The fields of API keys in requests and answers, for operators and for the console. */
+/** The fields of API keys in requests and answers of the admin API and the console. */
 
-/** A limit per minute, kept as a bucket: this many are allowed at once, and the bucket refills evenly over the minute. */
+/** A limit per minute, enforced as a token bucket: a burst of this size is allowed, and the bucket refills evenly over a minute. */
 const BY_THE_MINUTE = { type: 'integer', minimum: 1, maximum: 1_000_000_000 } as const;
 
 const ADDRESSES = {
@@ -25,7 +25,7 @@ const ADDRESSES = {
   example: ['203.0.113.0/24', '2001:db8::/32'],
 } as const;
 
-/** The fields of a new key. */
+/** The fields of a request that creates a key. */
 export const NEW_KEY_FIELDS = {
   name: TEXT,
   ...byLimitName({ usd: AMOUNT, count: BY_THE_MINUTE }),
@@ -34,7 +34,7 @@ export const NEW_KEY_FIELDS = {
   allowedAddresses: ADDRESSES,
 } as const;
 
-/** The fields of a change; null removes a value. */
+/** The fields of a request that changes a key; null removes a value. */
 export const KEY_CHANGE_FIELDS = {
   name: TEXT,
   ...byLimitName({
@@ -46,7 +46,7 @@ export const KEY_CHANGE_FIELDS = {
   allowedAddresses: { ...ADDRESSES, type: ['array', 'null'] },
 } as const;
 
-/** The body of a rotation. */
+/** The body of a request that rotates a key's secret. */
 export const ROTATION = {
   type: 'object',
   additionalProperties: false,
@@ -62,7 +62,7 @@ export const ROTATION = {
   example: { graceSeconds: 86_400 },
 } as const;
 
-/** @throws INVALID_FIELD */
+/** Reads the limits of a key from a request body. @throws INVALID_FIELD */
 export function readLimits(body: Partial<ShownKeyLimits>): KeyLimitChanges {
   const read = KEY_LIMIT_ROWS.map(([key, { name }]) => {
     const { [name]: value } = body;
@@ -76,7 +76,7 @@ interface AccessFields {
   readonly allowedAddresses: readonly string[] | null | undefined;
 }
 
-/** @throws INVALID_FIELD */
+/** Reads the expiry and the allowed addresses of a key from a request body. @throws INVALID_FIELD */
 export function readAccess({ expiresAt, allowedAddresses }: AccessFields) {
   for (const [index, text] of (allowedAddresses ?? []).entries()) {
     if (readAddressRange(text) !== undefined) continue;

@@ -8,11 +8,11 @@ import { Buckets, QuickHistogram } from '../base/quick-histogram';
 import { CLIENT_LEFT_STATUS } from '../http/client-left';
 import type { Route } from './route';
 
-/** The facts about a request to our own API, or about a request that was refused before it reached a route. */
+/** Facts for metrics and log about a request to the gateway's own API, or about a request that was refused before it reached a route. */
 export interface RequestFacts {
   readonly id: string;
   readonly startedMs: number;
-  /** undefined if no route matches. */
+  /** The route that serves the request; undefined if no route matches. */
   readonly route?: Pick<Route, 'path' | 'isAskedOften'> | undefined;
   accountId?: string | undefined;
   keyId?: string | undefined;
@@ -21,7 +21,7 @@ export interface RequestFacts {
 
 const SECONDS = [0.005, 0.025, 0.1, 0.5, 2.5, 10, 60];
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
-/** The label for unknown paths and methods, because a client's invention must not become a label. */
+/** The label for unknown paths and methods, because text that clients choose must not create new labels. */
 const OTHER = 'other';
 /** The route label for a request that is not valid HTTP. */
 const BROKEN = { path: 'broken' };
@@ -35,12 +35,12 @@ const counts = new Map<string, Count>();
 const durations = new Map<string, Buckets>();
 let lines: AccessLog | undefined;
 
-/** Writes a line into this log for each request from now on. */
+/** Sets the log that receives a line for each request from now on. */
 export function logRequests(log: AccessLog): void {
   lines = log;
 }
 
-/** Counts a request and logs it. */
+/** Counts an ended request in the metrics, and logs it. */
 export function requestEnded(facts: RequestFacts, request: IncomingMessage, response: ServerResponse): void {
   const hasLeft = response.destroyed && !response.writableFinished;
   const status = hasLeft ? CLIENT_LEFT_STATUS : response.statusCode;
@@ -49,7 +49,7 @@ export function requestEnded(facts: RequestFacts, request: IncomingMessage, resp
   countAndLog(facts, { method, status, code });
 }
 
-/** Counts a request that was refused before it was read, and logs it. */
+/** Counts a request that was refused because it is not valid HTTP, and logs it. */
 export function brokenRequestEnded(id: string, { status, code }: GatewayError): void {
   countAndLog({ id, startedMs: performance.now(), route: BROKEN }, { method: OTHER, status, code });
 }

@@ -7,9 +7,9 @@ type RouteMatch<T> =
 
 interface Node<T> {
   readonly literals: Map<string, Node<T>>;
-  /** The node of `{name}`: one segment that is not empty. */
+  /** The child node for `{name}`, which matches one segment that is not empty. */
   parameter: Node<T> | undefined;
-  /** The node of `{name...}`: the rest of the path, which may be empty. */
+  /** The child node for `{name...}`, which matches the rest of the path. The rest may be empty. */
   rest: Node<T> | undefined;
   readonly routes: Map<string, Entry<T>>;
 }
@@ -28,8 +28,8 @@ interface Leaf<T> {
 const PARAMETER = /^\{([A-Za-z][A-Za-z0-9]*)(\.\.\.)?\}$/;
 
 /**
- * Finds a route by method and path. Literal segments win over `{name}`, and `{name}` over `{name...}`, whatever the order of
- * adding. Segments are compared as they arrive; values are percent-decoded.
+ * Finds a route by method and path. A literal segment takes precedence over `{name}`, and `{name}` over `{name...}`, regardless of
+ * registration order. Segments are compared without decoding; parameter values are percent-decoded.
  */
 export class RouteTable<T> {
   readonly #root: Node<T> = newNode();
@@ -53,7 +53,7 @@ export class RouteTable<T> {
     node.routes.set(method, { route, path, names });
   }
 
-  /** Returns undefined if no route has this path. A route of GET serves HEAD too, and `*` serves any method. */
+  /** Returns undefined if no route has this path. A route for GET also serves HEAD, and `*` serves every method. */
   find(method: string, path: string): RouteMatch<T> | undefined {
     const leaves = this.#leaves(path);
     if (leaves.length === 0) return undefined;
@@ -68,7 +68,7 @@ export class RouteTable<T> {
     return allowed(this.#leaves(path));
   }
 
-  /** Returns all nodes of the tree that match, best first. */
+  /** Returns all matching nodes of the tree, the most specific first. */
   #leaves(path: string): Leaf<T>[] {
     const segments = segmentsOf(path);
     const decoded = segments.map(decode);
@@ -106,7 +106,7 @@ function segmentsOf(path: string): string[] {
   return path.split('/').slice(1);
 }
 
-/** Returns undefined for invalid percent-encoding, because such a segment cannot be the value of a `{name}`. */
+/** Decodes a segment. Returns undefined for invalid percent-encoding, because such a segment cannot be the value of a `{name}`. */
 function decode(segment: string): string | undefined {
   if (!segment.includes('%')) return segment;
   try {

@@ -9,24 +9,24 @@ import type { Operator } from '../operators/operators';
 import type { OperatorRole } from '../operators/roles';
 import type { Session } from '../sign-in/sessions';
 
-/** The methods of HTTP; `*` is any. */
+/** The HTTP methods of a route; `*` stands for every method. */
 export type Method = 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | '*';
 
-/** What a route's handler gets besides Node's request and response. */
+/** The values that a route's handler receives besides Node's request and response. */
 export interface Visit extends Pick<BodyOwner, 'onEnd'> {
-  /** The request id, which the answer repeats in `X-SVC-Request-Id`. */
+  /** The request id, which the response repeats in `X-SVC-Request-Id`. */
   readonly id: string;
   readonly path: string;
   readonly query: URLSearchParams;
-  /** Values of the path's `{names}`, percent-decoded. */
+  /** The values of the path's `{names}`, percent-decoded. */
   readonly params: Readonly<Record<string, string>>;
 }
 
 type HandlerOf<Known> = (visit: Visit & Known, request: IncomingMessage, response: ServerResponse) => Promise<void>;
 
-/** Answers a request, or throws. */
+/** The handler of a route. It answers a request, or throws. */
 export type Handler = HandlerOf<unknown>;
-/** The handler of a route that shows or changes what an account owns, for its keys and its console users alike. */
+/** The handler of a route that shows or changes what an account owns. API keys and signed-in console users of the account share it. */
 export type AccountHandler = HandlerOf<{ readonly accountId: string }>;
 /** The handler of a route that needs an API key. */
 export type KeyHandler = HandlerOf<{ readonly accountId: string; readonly key: CallKey }>;
@@ -36,8 +36,8 @@ export type SessionHandler = HandlerOf<{ readonly accountId: string; readonly se
 export type AdminHandler = HandlerOf<{ readonly operator: Operator }>;
 
 /**
- * Takes over a connection that the client wants to upgrade to another protocol (WebSocket), or answers with the response. An
- * error that it throws becomes an ordinary answer from the error catalogue. It must therefore throw before it writes anything.
+ * Takes over a connection that the client wants to upgrade to another protocol, such as WebSocket, or sends an ordinary response. An error
+ * that it throws becomes a response from the error catalogue. It must therefore throw before it writes.
  */
 export type UpgradeHandler = (
   visit: Visit,
@@ -47,25 +47,22 @@ export type UpgradeHandler = (
   response: ServerResponse,
 ) => Promise<void>;
 
-/** Hosts of the public listener that belong to a plugin, which answers every request to them. */
+/** The hosts of the public listener whose requests a plugin answers, whatever their path. */
 export interface OwnHosts {
-  /** Returns whether a host belongs to the plugin. The host is in lower case and has no port. */
+  /** Returns whether requests to a host belong to the plugin. The host is in lower case and has no port. */
   owns(host: string): boolean;
   readonly handle: Handler;
   readonly upgrade: UpgradeHandler;
 }
 
 /**
- * One endpoint of our own API. Its handler answers or throws, and what it throws is rendered through the error catalogue. On the
- * public listener, `auth: key` requires a valid API key and `auth: session` a person's session of the console. On the admin
- * listener, a request needs an operator's token or session of the route's `role` or above, unless `auth` is `page`.
+ * One endpoint of the gateway's own API. Errors that its handler throws are rendered through the error catalogue. On the public listener,
+ * `auth: key` requires a valid API key and `auth: session` a user's console session. On the admin listener, a request needs an operator's
+ * token or session with the route's `role` or a higher one, unless `auth` is `page`.
  */
 export type Route = {
   readonly method: Method;
-  /**
-   * Literal segments and `{names}`, as in `/v1/usage/{requestId}`. A final `{name...}` takes the rest of the path with its
-   * slashes; the rest may be empty.
-   */
+  /** Literal segments and `{names}`, as in `/v1/usage/{requestId}`. A final `{name...}` matches the rest of the path with slashes; it may be empty. */
   readonly path: string;
   /** One line that describes the route in the OpenAPI document. */
   readonly summary: string;
@@ -73,27 +70,27 @@ export type Route = {
   readonly query?: Readonly<Record<string, Reader<unknown>>>;
   /** Request headers that the handler reads, with their descriptions. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** The schema that the handler checks the body with. */
+  /** The schema with which the handler validates the body. */
   readonly body?: Schema;
-  /** The media type of a body that is not JSON. */
+  /** The media type of the request body, if it is not JSON. */
   readonly bodyType?: string;
-  /** Successful answers by status; none if the route only refuses. */
+  /** The successful answers by status; empty if the route always returns an error. */
   readonly answers: Readonly<Record<number, RouteAnswer>>;
-  /** The route's own errors, besides those that every route of its kind may have. */
+  /** The route's own error codes, besides those that every route with the same `auth` may return. */
   readonly errors?: readonly (ErrorCode | DeclaredCode)[];
-  /** How the route is charged; absent: it is free. */
+  /** How a request to the route is charged. Absent if the route is free. */
   readonly billing?: { readonly type: string; readonly [detail: string]: unknown };
-  /** The direct addresses of upstreams have this route too. */
+  /** Whether the direct routes of upstreams serve this route too. */
   readonly anyHost?: true;
-  /** Processes that serve no clients (`ROLE=worker`) have this route too, because it reports the state of the process. */
+  /** Whether processes that serve no clients (`ROLE=worker`) have this route too, because it reports the state of the process. */
   readonly inWorkers?: true;
-  /** Programs request it all the time, so the log has a line only for its failures. */
+  /** Whether programs request the route so often that the log has lines only for failed requests. */
   readonly isAskedOften?: true;
 } & (
   | { readonly listener: 'public'; readonly auth: 'key'; readonly handle: KeyHandler }
-  /** A route of the console's page before sign-in. docs/console.md describes it, not the OpenAPI document. */
+  /** A route that the console's page uses before the sign-in. docs/console.md describes it; the OpenAPI document does not. */
   | { readonly listener: 'public'; readonly auth: 'page'; readonly handle: Handler }
-  /** A route of the console's page after sign-in. Changes must come from the page itself. */
+  /** A route of the console's page after the sign-in. The page itself must send every change. */
   | { readonly listener: 'public'; readonly auth: 'session'; readonly handle: SessionHandler }
   | {
       readonly listener: 'public';
@@ -105,29 +102,29 @@ export type Route = {
   | {
       readonly listener: 'admin';
       readonly auth?: never;
-      /** The role that the operator's token needs; `owner` by default. */
+      /** The role that the operator needs. Default: `owner`. */
       readonly role?: OperatorRole;
       readonly handle: AdminHandler;
     }
-  /** A route of the operator's page before sign-in. docs/operator.md describes it, not the OpenAPI document. */
+  /** A route that the operators' page uses before the sign-in. docs/operator.md describes it; the OpenAPI document does not. */
   | { readonly listener: 'admin'; readonly auth: 'page'; readonly role?: never; readonly handle: Handler }
 );
 
-/** A route whose handler needs to know only the account. */
+/** A route whose handler needs only the account, not the key or session. */
 export type AccountRoute = Omit<Extract<Route, { auth: 'key' }>, 'handle'> & { readonly handle: AccountHandler };
 
-/** What a route answers with one status. */
+/** The answer of a route with one status. */
 export interface RouteAnswer {
   readonly description: string;
-  /** The schema of a JSON body, made with `shape` of core/http/shape.ts; absent if there is no body. */
+  /** The schema of a JSON answer, made with `shape` of core/http/shape.ts; absent if the answer has no body. */
   readonly schema?: Schema;
-  /** The media type of a body that is not JSON. */
+  /** The media type of the answer, if it is not JSON. */
   readonly mediaType?: string;
   readonly orAs?: Readonly<Record<string, Schema>>;
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** Returns the same endpoint at a path of the console, for a person who is signed in to the account. */
+/** Returns the route at a path of the console, for users who are signed in to the account. */
 export function asSessionRoute(route: AccountRoute, path: `/console/api/${string}`): Route {
   return { ...route, auth: 'session', path };
 }

@@ -16,32 +16,32 @@ import { RouteTable } from './route-table';
 import { toGatewayError } from './to-gateway-error';
 
 export interface ServeOptions {
-  /** Returns the valid key that a request shows: `confirmedKey(keys)`. Routes with `auth: 'key'` need it. */
+  /** Returns the valid API key of a request, such as `confirmedKey(keys)`. Required for routes with `auth: 'key'`. */
   readonly identify?: (request: IncomingMessage) => Promise<CallKey>;
-  /** Counts a key's request until the function that it returns is called. @throws CONCURRENCY_LIMIT */
+  /** Counts a request of the key as running until the caller calls the returned function. @throws CONCURRENCY_LIMIT */
   readonly enter?: (key: CallKey) => () => void;
-  /** Returns the session of the user who is signed in: `signedIn(database)`. Routes with `auth: 'session'` need it. */
+  /** Returns the session of the signed-in user, such as `signedIn(database)`. Required for routes with `auth: 'session'`. */
   readonly signedIn?: (request: IncomingMessage) => Promise<Session>;
-  /** Returns the operator if its role suffices: `Operators.admit`. Routes of the admin listener need it. */
+  /** Returns the operator if the role suffices, such as `Operators.admit`. Required for routes of the admin listener. */
   readonly admit?: Operators['admit'];
   readonly log?: Logger;
 }
 
 /** The endpoints of one listener. */
 export interface Router {
-  /** Returns the methods of a path, HEAD included if there is GET; empty if no route has the path. */
+  /** Returns the methods of a path, with HEAD if there is GET; empty if no route has the path. */
   methodsOf(path: string): readonly string[];
   /**
-   * Answers a request: finds its route, runs auth and handler, and renders what they throw through the error catalogue. Resolves
-   * when the handler is done; never rejects.
-   * @returns false, with nothing touched, if no route has this path
+   * Answers a request: finds its route, authenticates, runs the handler, and renders errors through the error catalogue. Resolves when the
+   * handler has finished; never rejects.
+   * @returns false if no route has this path; the response is then untouched
    */
   serve(request: IncomingMessage, response: ServerResponse, options: ServeOptions): Promise<boolean>;
-  /** Returns the handler of upgrades of a path; undefined if there is none. */
+  /** Returns the upgrade handler of a path and the path's parameters; undefined if there is none. */
   upgradeOf(path: string): { readonly take: UpgradeHandler; readonly params: Visit['params'] } | undefined;
 }
 
-/** Builds a router. @throws Error if two routes answer the same requests, or if the routes belong to both listeners, which must never mix */
+/** Builds a router. @throws Error if two routes match the same requests, or if routes of both listeners are mixed */
 export function compileRoutes(routes: readonly Route[]): Router {
   const listeners = new Set(routes.map((route) => route.listener));
   if (listeners.size > 1)
@@ -65,7 +65,7 @@ export function compileRoutes(routes: readonly Route[]): Router {
       const facts = requestFacts(visit, 'route' in found ? found.route : undefined);
       const serveRoute: Handler = async (visited) => {
         if ('allow' in found) {
-          // Only operators may learn which paths the admin listener has.
+          // Authenticates before it returns 405, because only operators may learn which paths the admin listener has.
           await options.admit?.(request, 'metrics');
           throw methodNotAllowed(found.allow);
         }
@@ -86,7 +86,7 @@ export function requestFacts({ id }: Pick<Visit, 'id'>, route: RequestFacts['rou
   return { id, startedMs: performance.now(), route };
 }
 
-/** Runs a handler, and renders what it throws through the error catalogue. Never rejects. */
+/** Runs a handler, and renders errors through the error catalogue. Never rejects. */
 export async function serveVisit(
   visit: Omit<Visit, 'onEnd'>,
   handle: Handler,
@@ -106,10 +106,7 @@ export async function serveVisit(
   }
 }
 
-/**
- * Finds the key and reads its status, because endpoints without a reservation would not notice a revoked key otherwise. Counts the
- * request.
- */
+/** Returns a function that confirms a request's key in the ledger, because without a reservation nothing else detects a revoked key. */
 export function confirmedKey(keys: Pick<ApiKeys, 'identify' | 'admitRequest'>) {
   return async (request: IncomingMessage): Promise<CallKey> => keys.admitRequest(await keys.identify(request));
 }
@@ -123,7 +120,7 @@ async function answer(
   { identify, enter, signedIn, admit }: ServeOptions,
 ): Promise<void> {
   if (route.listener === 'admin' && route.auth === undefined) {
-    // A request without `authorization` comes from a browser with a session. Programs show a token.
+    // A request without `authorization` comes from a browser with a session, because programs send a token.
     if (request.headers.authorization === undefined) beginConsoleAnswer(response);
     if (admit === undefined)
       throw new Error(`${route.path} requires an operator, but this listener does not authenticate operators`);
@@ -159,7 +156,10 @@ async function answer(
 
 function methodNotAllowed(allow: readonly string[]): GatewayError {
   const methods = allow.join(', ');
-  return fail('METHOD_NOT_ALLOWED', { message: `This address accepts ${methods}.`, headers: { allow: methods } });
+  return fail('METHOD_NOT_ALLOWED', {
+    message: `This path accepts only the methods ${methods}.`,
+    headers: { allow: methods },
+  });
 }
 
 function render(
@@ -169,7 +169,7 @@ function render(
   response: ServerResponse,
   log: Logger,
 ): string | undefined {
-  // The client has disconnected, so it receives nothing. Most often the error only reports the disconnection.
+  // Writes nothing, because the client has disconnected. Most often the error only reports that.
   if (response.destroyed || (response.socket?.destroyed ?? true)) {
     response.destroy();
     return undefined;
@@ -177,7 +177,7 @@ function render(
   const shown = toGatewayError(error);
   if (shown.code === 'INTERNAL_ERROR')
     log.error({ requestId, error: safeErrorFields(error) }, 'a route handler threw an unexpected error');
-  // A partial answer must not look like a complete one.
+  // Destroys the connection, because the client must not take a partial response for a complete one.
   if (response.headersSent) response.destroy();
   else sendError(request, response, shown, requestId);
   return shown.code;

@@ -3,9 +3,9 @@ import { maxRateE8, type Price, type RateCard, type Rates } from '../catalog/pri
 import { METERS, TOKEN_METERS, type TokenMeter } from '../catalog/usage';
 import { mapOf, objectWith, orNull, shape } from '../http/shape';
 
-/** Prices of a million tokens, as requests and answers show them. */
+/** Prices in requests and answers of the gateway's own API. Rates are per million tokens. */
 
-/** The meters that every shown price has. */
+/** The meters that every answer with a price includes. */
 type UsualMeter = { [M in TokenMeter]: (typeof METERS)[M] extends { isUsual: true } ? M : never }[TokenMeter];
 type ShownRates = Record<UsualMeter, string> & Partial<Record<TokenMeter, string>>;
 
@@ -25,12 +25,12 @@ function showCard({ rates, above }: RateCard, unpriced: ReadonlySet<TokenMeter>)
   };
 }
 
-/** Returns the words for a variant: its tier, speed and region, such as `priority` or `fast us`. */
+/** Returns the name of a price variant: its tier, speed and region, such as `priority` or `fast us`. */
 function inWords(key: string): string {
   return key.split('\n').filter(Boolean).join(' ');
 }
 
-/** Returns the answer's form of a price, with its pieces and variants. */
+/** Returns a price as answers contain it, with prices per piece and variants. */
 export function showPrice(price: Price) {
   const { unpriced, pieces, variants } = price;
   return {
@@ -40,12 +40,12 @@ export function showPrice(price: Price) {
   };
 }
 
-/** The highest of several prices, for each part separately: no call costs more. Amounts are decimal USD. */
+/** The highest of several prices, separately for each of their parts. No call costs more. Amounts are decimal USD. */
 export interface MaxPrice {
-  /** Per million tokens, with the variants that any answer may have. Meters without a price are absent, except for the usual five. */
+  /** The rates per million tokens, including variants that any answer may have. Meters without a price are absent, except the five usual ones. */
   readonly rates: ShownRates;
   readonly pieces: Readonly<Record<string, string>>;
-  /** Per million tokens of answers with a tier, speed or region, by its words. */
+  /** The rates per million tokens of answers with a tier, speed or region, by the variant's name. */
   readonly variants: Readonly<Record<string, ShownRates>>;
 }
 

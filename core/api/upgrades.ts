@@ -6,8 +6,8 @@ import type { OwnHosts, UpgradeHandler, Visit } from './route';
 import { type Router, requestFacts, serveVisit, toVisit } from './router';
 
 /**
- * Handles all upgrade requests of a server, because Node then no longer serves them itself. A request without a handler, such as
- * a call of a client that offers HTTP/2, is served as if it had not asked.
+ * Handles all upgrade requests of a server, because Node stops serving them once this listener exists. A request without an upgrade
+ * handler, such as one that offers HTTP/2, is served as if it had no `upgrade` header.
  */
 export function takeUpgrades(
   server: Server,
@@ -27,10 +27,10 @@ export function takeUpgrades(
   });
 }
 
-/** Ignores a socket's error, because its `close` reports that the client has disconnected. */
+/** Ignores a socket's error, because its `close` event already reports that the client has disconnected. */
 function ignore(): void {}
 
-/** Returns the upgrade handler for an address of calls; undefined if it has none. */
+/** Returns the upgrade handler for a host and path on which clients make calls; undefined if there is none. */
 type TakerOfCalls = (request: IncomingMessage, host: string) => UpgradeHandler | undefined;
 
 interface Taker {
@@ -45,7 +45,7 @@ function takerOf(
   ofCalls: TakerOfCalls,
 ): Taker | undefined {
   const host = hostOf(request);
-  // A request with another method may have a body, which only the server reads.
+  // Only GET upgrades, because a request with another method may have a body, which only the HTTP server reads.
   if (request.method !== 'GET') return undefined;
   const take = hosts.find((each) => each.owns(host))?.upgrade ?? ofCalls(request, host);
   if (take !== undefined) return { take, params: {} };
@@ -53,17 +53,17 @@ function takerOf(
 }
 
 const SWITCHING_PROTOCOLS = 101;
-/** The route label of all upgrades. Their paths are no labels, because a plugin may let its users choose them. */
+/** The metrics label of all upgrades. The path is not the label, because plugins may let their users choose paths. */
 const UPGRADE = { path: 'upgrade' };
 
 async function upgrade({ take, params }: Taker, request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
   const response = new ServerResponse(request);
   response.assignSocket(socket as never);
   response.shouldKeepAlive = false;
-  // The handler may answer with another status.
+  // The status by default; the upgrade handler may answer with another one.
   response.statusCode = SWITCHING_PROTOCOLS;
   response.once('finish', () => {
-    // Node never notices the end of a connection that is not read, and its descriptor stays open.
+    // Reads what is left, because Node never notices the end of an unread connection and keeps its file descriptor open.
     socket.resume();
     socket.end();
   });
@@ -72,7 +72,7 @@ async function upgrade({ take, params }: Taker, request: IncomingMessage, socket
   await serveVisit(visit, handle, request, response, { facts: requestFacts(visit, UPGRADE) });
 }
 
-/** Makes the server read the same request again, without its `upgrade` header. */
+/** Makes the server parse the same request again, without its `upgrade` header. */
 function serveWithoutUpgrade(
   server: Server,
   request: IncomingMessage,
@@ -85,7 +85,7 @@ function serveWithoutUpgrade(
     const name = request.rawHeaders[index] ?? '';
     if (name.toLowerCase() !== 'upgrade') lines.push(`${name}: ${request.rawHeaders[index + 1]}`);
   }
-  // From here on the server handles errors itself, and the client may ask for another upgrade on this connection.
+  // From here on the server handles the socket's errors, and the client may request another upgrade on this connection.
   socket.off('error', ignore);
   socket.unshift(Buffer.concat([Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1'), head]));
   server.emit('connection', socket);

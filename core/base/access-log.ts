@@ -10,18 +10,15 @@ const dropped = new Counter({
   registers: [metrics],
 });
 
-/** The most bytes that a pipe takes at once without mixing them with the output of other processes. */
+/** The most bytes of one write to a pipe that the system does not mix with the output of other processes. */
 const ATOMIC_WRITE_BYTES = 4_096;
-/** The most bytes that wait for a slow reader. Further lines are dropped, and no call waits. */
+/** The most bytes that wait for a slow reader of standard output. Further lines are dropped, so that no call waits. */
 const MAX_WAITING_BYTES = 4_194_304;
 const WRITTEN_WITHIN_MS = 250;
 
 const BASE = cluster.isWorker ? `,"worker":${process.pid}` : '';
 
-/**
- * Writes frequent lines to standard output in the format of the log. `members` is JSON text that begins with a comma. They
- * are written together, within a quarter of a second.
- */
+/** Writes frequent log lines to standard output, several in one write, within 250 ms. `members` is JSON text that begins with a comma. */
 export class AccessLog {
   readonly #share: number;
   readonly #out = pino
@@ -34,17 +31,17 @@ export class AccessLog {
     })
     .on('drop', () => dropped.inc())
     .on('drain', () => this.#flushAgain());
-  /** Set while lines wait. The library's own timer would write nothing four times a second in an idle process. */
+  /** The timer of the next flush, set while lines wait. The library's own timer would wake an idle process four times a second. */
   #flushing: NodeJS.Timeout | undefined;
-  /** Whether the last flush may have done nothing, because a write was under way. */
+  /** Whether the last flush may have written nothing, because another write was under way. */
   #mustFlushAgain = false;
 
-  /** `share`: which part of the lines of successes is written. With 0 there are no lines at all. */
+  /** `share`: the share of successful calls and requests that get a log line, 0 to 1. With 0, failed ones get none either. */
   constructor(share: number) {
     this.#share = log.isLevelEnabled('info') ? share : 0;
   }
 
-  /** Returns whether something that ended gets a line. */
+  /** Returns whether a call or request that has ended gets a log line. */
   takes(hasFailed: boolean): boolean {
     const share = this.#share;
     return share === 1 || (share > 0 && (hasFailed || Math.random() < share));

@@ -1,6 +1,6 @@
 import { AggregatorRegistry, type MetricObjectWithValues, type MetricValueWithName, Registry } from 'prom-client';
 
-/** An example of a call in a bucket, by its trace id; the time is in seconds. */
+/** One sampled call in a bucket of a histogram, named by its trace id. `timestamp` is in seconds since 1970. */
 export interface Exemplar {
   readonly labelSet: Readonly<Record<string, string>>;
   readonly value: number;
@@ -11,13 +11,13 @@ export type Sample = MetricValueWithName<string> & { readonly exemplar?: Exempla
 
 type Family = MetricObjectWithValues<Sample>;
 
-/** The metrics of one process, in the form that processes send each other. */
+/** The metrics of one process, in the form in which processes send them to each other. */
 export type MetricsAsJson = readonly Family[];
 
-/** The format of the metrics: Prometheus' own text, or OpenMetrics, the only one with exemplars. */
+/** The text format of the metrics: Prometheus or OpenMetrics. Only OpenMetrics has exemplars. */
 export type MetricsFormat = typeof Registry.PROMETHEUS_CONTENT_TYPE | typeof Registry.OPENMETRICS_CONTENT_TYPE;
 
-/** Merges the metrics of several processes; the `aggregator` of each metric says how. */
+/** Merges the metrics of several processes. Each metric's `aggregator` says how its values merge, such as by their sum. */
 export function aggregateMetrics(ofProcesses: readonly MetricsAsJson[]): Promise<MetricsAsJson> {
   return aggregated(ofProcesses, Registry.PROMETHEUS_CONTENT_TYPE).getMetricsAsJSON();
 }
@@ -37,7 +37,7 @@ function aggregated(ofProcesses: readonly MetricsAsJson[], format: MetricsFormat
   return sum;
 }
 
-/** Adapts a family to OpenMetrics. The family of a counter is named without `_total`; only its samples have it. The bound of a bucket is a float. */
+/** Adapts a metric family to OpenMetrics: removes `_total` from a counter's name, but not from its samples, and writes bucket bounds as floats. */
 function asOpenMetrics(family: Family): Family {
   const name = isOf(family, 'counter') ? family.name.replace(/_total$/, '') : family.name;
   if (!isOf(family, 'histogram')) return { ...family, name };
@@ -48,7 +48,7 @@ function asOpenMetrics(family: Family): Family {
   return { ...family, name, values };
 }
 
-/** Puts back the newest exemplar of each sample, because the library's sum drops exemplars. */
+/** Restores the newest exemplar of each sample, because the library drops exemplars when it sums metrics. */
 function putExemplars(
   sum: readonly MetricObjectWithValues<MetricValueWithName<string>>[],
   of: readonly MetricsAsJson[],
@@ -69,7 +69,7 @@ function nameOf({ metricName = '', labels }: Sample): string {
   return `${metricName} ${JSON.stringify(Object.entries(labels).sort(([one], [other]) => (one < other ? -1 : 1)))}`;
 }
 
-/** Returns the metrics that remain valid after a process has ended. */
+/** Returns the counters and histograms, because their values remain valid after the process has ended. */
 export function countersOf(metrics: MetricsAsJson): MetricsAsJson {
   return metrics.filter((family) => isOf(family, 'counter') || isOf(family, 'histogram'));
 }

@@ -3,7 +3,7 @@ export function append<T>(list: T[], items: Iterable<T>): void {
   for (const item of items) list.push(item);
 }
 
-/** Returns an object with the same names and other values. */
+/** Returns an object with the same names, whose values a function computes from the old ones. */
 export function mapValues<T, U>(
   values: Readonly<Record<string, T>>,
   change: (value: T, name: string) => U,
@@ -11,7 +11,7 @@ export function mapValues<T, U>(
   return Object.fromEntries(Object.entries(values).map(([name, value]) => [name, change(value, name)]));
 }
 
-/** Returns the map's value under a name; makes it if there is none. */
+/** Returns the map's value under a name. If there is none, makes and stores it first. */
 export function getOrInsert<T>(all: Map<string, T>, name: string, make: (name: string) => T): T {
   const known = all.get(name);
   if (known !== undefined) return known;

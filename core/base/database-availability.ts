@@ -4,7 +4,7 @@ import { fail, type GatewayError } from './errors';
 
 const unreachable = new WeakSet<object>();
 
-/** Returns whether a statement failed because the database was out of reach, or gave no connection in time. */
+/** Returns whether a statement failed because the database was unreachable or because no connection was free in time. */
 export function isDatabaseUnavailable(error: unknown): boolean {
   return typeof error === 'object' && error !== null && unreachable.has(error);
 }
@@ -20,7 +20,7 @@ interface Connecting {
 }
 
 /**
- * Notes which errors of a database mean that it is out of reach. Logs one line when it goes away and one when it answers again.
+ * Marks the errors of a database that mean that it is unreachable. Logs one line when it becomes unreachable and one when it answers again.
  * Logs nothing before its first answer, because the start itself reports what is wrong.
  */
 export function watchAvailability(database: Knex, place: string, log: Logger): void {
@@ -40,7 +40,7 @@ export function watchAvailability(database: Knex, place: string, log: Logger): v
     } catch (error) {
       if (!(error instanceof Error)) throw error;
       unreachable.add(error);
-      // A pool whose connections are all busy says nothing about Postgres.
+      // Logs nothing if all connections of the pool are busy, because that does not show that Postgres is unreachable.
       if (error.name !== 'KnexTimeoutError') wentAway(error);
       throw error;
     }
@@ -62,11 +62,11 @@ const AWAY =
   'Postgres is unreachable: calls continue and their records wait in Redis; requests of operators and the console fail; ' +
   'check that Postgres runs and that DATABASE_URL is right';
 
-/** The SQLSTATEs of connection exceptions, and of a server that stops, has crashed or is starting. */
+/** The SQLSTATEs of lost connections, and of a Postgres server that stops, has crashed or is starting. */
 const LOST_STATES = /^(08...|57P0[123])$/;
 /** The codes of system errors: ECONNRESET, EPIPE, ETIMEDOUT… */
 const SYSTEM_CODE = /^E[A-Z]+$/;
-/** The messages of `pg` about a closed connection. It gives these errors no code. */
+/** The messages of the library `pg` about a closed connection. `pg` gives these errors no code. */
 const LOST_MESSAGE = /Connection terminated|not queryable/;
 
 function isConnectionLost(error: Error & { readonly code?: unknown }): boolean {
@@ -74,7 +74,7 @@ function isConnectionLost(error: Error & { readonly code?: unknown }): boolean {
   return LOST_STATES.test(code) || SYSTEM_CODE.test(code) || (code === '' && LOST_MESSAGE.test(error.message));
 }
 
-/** Returns the reason without the error's text, which can contain the statement. */
+/** Returns why the connection was lost, without the error's text, because the text can contain the SQL statement. */
 function reasonOf(error: Error & { readonly code?: unknown }): string {
   return String(error.code ?? LOST_MESSAGE.exec(error.message)?.[0] ?? error.name);
 }

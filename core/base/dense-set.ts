@@ -1,7 +1,7 @@
 /**
- * A set in one array, in no order, for objects that come and go with calls. Each object knows its place. A Set of such objects
- * makes its table anew again and again, and each old table points to the next one. Once one of them is in the old generation, all
- * objects that were ever in the set stay in memory until the next full collection.
+ * An unordered set in one array, for objects that live as long as a call. `place` is an object's index. A `Set` of short-lived objects
+ * rebuilds its table again and again, and each old table points to the next. Once one table is in the old generation, all objects that were
+ * ever in the set stay in memory until the next full garbage collection.
  */
 export class DenseSet<T extends { place: number }> {
   readonly #items: T[] = [];
@@ -14,7 +14,7 @@ export class DenseSet<T extends { place: number }> {
     item.place = this.#items.push(item) - 1;
   }
 
-  /** Puts the last object in the place of this one. It ignores an object that is not in the set. */
+  /** Moves the last object to the index of the deleted one. Ignores an object that is not in the set. */
   delete(item: T): void {
     if (this.#items[item.place] !== item) return;
     const last = this.#items.pop() as T;
@@ -23,7 +23,7 @@ export class DenseSet<T extends { place: number }> {
     last.place = item.place;
   }
 
-  /** Returns the objects as they are now. */
+  /** Returns a copy of the list of objects. */
   all(): readonly T[] {
     return [...this.#items];
   }

@@ -1,4 +1,4 @@
-/** The messages of the platform's own errors, by HTTP status and code. `docs/errors.md` and the OpenAPI document say the same. */
+/** The messages of the gateway's own errors, by HTTP status and code. `docs/errors.md` and the OpenAPI document repeat them. */
 const SUMMARIES = {
   400: {
     INVALID_JSON: 'The body is not valid JSON.',
@@ -126,7 +126,7 @@ const SUMMARIES = {
   },
 } as const;
 
-/** The type in the envelope of each status, because the SDKs know these. All other statuses have `server_error`. */
+/** The `type` in the error envelope by HTTP status, because the SDKs know these types. All other statuses have `server_error`. */
 const TYPES: Readonly<Record<number, string>> = {
   400: 'invalid_request_error',
   401: 'authentication_error',
@@ -146,17 +146,17 @@ const TYPES: Readonly<Record<number, string>> = {
 };
 const OTHER_TYPE = 'server_error';
 
-/** Refusals that the same request escapes later. */
+/** The statuses of errors that the client may retry: the same request can succeed later. */
 const TEMPORARY: ReadonlySet<number> = new Set([408, 429]);
-/** The first call with the key will have ended by the next attempt. */
+/** The code of a conflict that the client may retry, because the first call with the key will have ended by then. */
 const TEMPORARY_CONFLICT = 'IDEMPOTENCY_KEY_IN_USE';
 
 type Summaries = typeof SUMMARIES;
 
-/** A code of the catalogue. */
+/** The code of an error in the gateway's own catalog. */
 export type ErrorCode = { [Status in keyof Summaries]: keyof Summaries[Status] }[keyof Summaries];
 
-/** The one catalogue of the platform's own errors. */
+/** The catalog of the gateway's own errors, by code. */
 export const ERRORS = Object.fromEntries(
   Object.entries(SUMMARIES).flatMap(([status, summaries]) =>
     Object.entries(summaries).map(([code, summary]) => [code, kindIn(Number(status), code, summary)]),
@@ -168,27 +168,27 @@ function kindIn(status: number, code: string, summary: string): ErrorKind {
   return { status, type: TYPES[status] ?? OTHER_TYPE, retryable, summary };
 }
 
-/** The meaning of a code for clients. */
+/** What an error code means for clients. */
 export interface ErrorKind {
   /** HTTP status, 400 to 599. */
   readonly status: number;
-  /** A type that the catalogue has, because the SDKs know these. */
+  /** One of the types that the catalog has, because the SDKs know only these. */
   readonly type: string;
   readonly retryable: boolean;
-  /** The message that the client gets if the code that throws gives no better one. */
+  /** The message for clients if the code that throws the error gives no better one. */
   readonly summary: string;
 }
 
-/** A code that a package has declared. Only `declareErrors` makes one. */
+/** An error code that a package has declared. Only `declareErrors` makes one. */
 export type DeclaredCode = string & { readonly declared: unique symbol };
 
 const declared = new Map<string, ErrorKind>();
 
-/** The errors of a package. */
+/** What `declareErrors` returns for the errors of a package. */
 export interface DeclaredErrors<Code extends string> {
-  /** Makes one of these errors: `throw fail('OFFICE_CLOSED')`. */
+  /** Makes an error with a code of the package: `throw fail('OFFICE_CLOSED')`. */
   fail(code: Code, options?: ErrorOptions): GatewayError;
-  /** The codes, for `errors` of a route that answers with them. */
+  /** The declared codes, for the `errors` of a route that answers with them. */
   readonly codes: readonly DeclaredCode[];
 }
 
@@ -225,7 +225,7 @@ function objectionTo(code: string, { status, type, retryable, summary }: ErrorKi
   return undefined;
 }
 
-/** Returns all errors known so far: the catalogue, and those that packages have declared. */
+/** Returns all errors known so far: those of the catalog and those that packages have declared. */
 export function allErrors(): ReadonlyMap<string, ErrorKind> {
   return new Map<string, ErrorKind>([...Object.entries(ERRORS), ...declared]);
 }
@@ -237,24 +237,24 @@ export function errorKindOf(code: ErrorCode | DeclaredCode): ErrorKind {
   return kind;
 }
 
-/** The details of one occurrence of an error, beside its kind. */
+/** What one occurrence of an error adds to the meaning of its code. */
 export interface ErrorOptions {
-  /** The message for the client; absent: the catalogue's summary. It must never have a secret or content of the call. */
+  /** The message for the client; absent: the catalog's summary. It must never contain a secret or content of the call. */
   readonly message?: string;
-  /** The wrong field of the request, as a path such as `messages[0].role`. */
+  /** The invalid field of the request, as a path such as `messages[0].role`. */
   readonly param?: string;
   readonly details?: Readonly<Record<string, unknown>>;
   readonly retryAfterSeconds?: number;
-  /** 400 replaces the catalogue's status and type, because the request itself asks for something that is not served. */
+  /** 400 replaces the status and type of the code, because the request itself asks for something that the gateway does not serve. */
   readonly status?: 400;
   /** Replaces the catalogue's `retryable` for this occurrence. */
   readonly retryable?: boolean;
-  /** Headers of this answer beside those of the envelope, such as `allow`. */
+  /** Headers that this answer has in addition to those of all errors, such as `allow`. */
   readonly headers?: Readonly<Record<string, string>>;
   readonly cause?: unknown;
 }
 
-/** An error that the client sees. Any other exception becomes INTERNAL_ERROR. */
+/** An error that the client sees. The gateway answers any other exception with INTERNAL_ERROR. */
 export class GatewayError extends Error {
   readonly status: number;
   readonly type: string;
@@ -278,7 +278,7 @@ export function fail(code: ErrorCode | DeclaredCode, options: ErrorOptions = {})
   return new GatewayError(code, options);
 }
 
-/** The longest message. Names and messages may repeat the client's input, and an answer must stay small. */
+/** The most characters of a message. Messages may repeat the client's input, and an answer must stay small. */
 const MAX_MESSAGE_LENGTH = 1_000;
 const MAX_PARAM_LENGTH = 200;
 

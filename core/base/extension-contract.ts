@@ -1,19 +1,19 @@
-/** The kinds of extensions that packages bring to the gateway. */
+/** The kinds of extensions that a package can register. */
 type ExtensionKind = 'adapter' | 'driver' | 'plugin' | 'policy';
 
-/** The members that a value must have, whatever its types say: a package may be written without a compiler. */
+/** The members that an extension must have. They are checked at run time, because its author may not use a TypeScript compiler. */
 export interface ExtensionContract {
   readonly kind: ExtensionKind;
-  /** The version that this Tollgate understands, such as `policy/1`. */
+  /** The contract version that this Tollgate supports, such as `policy/1`. */
   readonly version: string;
-  /** The functions that the gateway calls. */
+  /** The functions that the gateway calls, and that the extension must therefore have. */
   readonly functions: readonly string[];
   readonly optional?: readonly string[];
 }
 
 let registering = 'Tollgate';
 
-/** Runs what registers the parts of a package. */
+/** Runs the work that registers a package's extensions, with `registeringPackage` set to its name. */
 export function registerFrom<T>(packageName: string, work: () => T): T {
   registering = packageName;
   try {
@@ -23,12 +23,12 @@ export function registerFrom<T>(packageName: string, work: () => T): T {
   }
 }
 
-/** Returns the package whose parts are registered now, for the error about a second part of one name. */
+/** Returns the name of the package that registers extensions now, for the error about a duplicate name. */
 export function registeringPackage(): string {
   return registering;
 }
 
-/** Checks a value against its contract. @throws Error that says what is wrong and what to do, when the value breaks the contract */
+/** Checks an extension against its contract. @throws Error that says what is wrong and what to do, when the extension breaks the contract */
 export function requireContract(value: unknown, contract: ExtensionContract): void {
   const { kind, version, functions, optional = [] } = contract;
   const members = (typeof value === 'object' && value !== null ? value : {}) as Readonly<Record<string, unknown>>;
@@ -39,10 +39,11 @@ export function requireContract(value: unknown, contract: ExtensionContract): vo
   if (typeof written !== 'string') throw new Error(`${who} names no contract: write \`contract: '${version}'\` in it`);
   if (written !== version)
     throw new Error(
-      `${who} requires the contract ${written}, but this version of Tollgate supports ${version}: install a release of its package for that one`,
+      `${who} requires the contract ${written}, but this version of Tollgate supports ${version}: install a release of its package for that contract`,
     );
   const missing = functions.filter((each) => typeof members[each] !== 'function');
-  if (missing.length > 0) throw new Error(`${who} lacks ${missing.join(', ')}: ${written} asks for each as a function`);
+  if (missing.length > 0)
+    throw new Error(`${who} lacks ${missing.join(', ')}: the contract ${written} requires each as a function`);
   const odd = optional.filter((each) => members[each] !== undefined && typeof members[each] !== 'function');
   if (odd.length > 0)
     throw new Error(`${who} has ${odd.join(', ')}, and not as a function: leave it out, or make it one`);

@@ -1,4 +1,4 @@
-/** A bounded queue that serves accounts in turn: an account with many waiting items delays its own, not those of others. */
+/** A bounded queue that serves accounts in turn: an account with many waiting items delays only its own. */
 export class FairQueue<T> {
   /** The waiting items by account, in the order in which accounts are served next. */
   readonly #byAccount = new Map<string, T[]>();
@@ -20,7 +20,7 @@ export class FairQueue<T> {
     return true;
   }
 
-  /** Takes the oldest item of the account whose turn it is. That account then has the last turn. */
+  /** Removes and returns the oldest item of the next account, which then is the last in turn; undefined if empty. */
   shift(): T | undefined {
     const [turn] = this.#byAccount;
     if (turn === undefined) return undefined;
@@ -31,7 +31,7 @@ export class FairQueue<T> {
     return item;
   }
 
-  /** Removes an item that no longer waits. */
+  /** Removes an item that need not wait any more. Ignores an item that is not in the queue. */
   remove(accountId: string, item: T): void {
     const items = this.#byAccount.get(accountId) ?? [];
     const at = items.indexOf(item);

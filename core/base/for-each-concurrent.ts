@@ -1,4 +1,4 @@
-/** Does work for each item, a few at a time, so that a thousand items do not become a thousand commands at once. */
+/** Runs the work for each item, a few at a time, because a thousand items must not become a thousand commands at once. */
 export async function forEachConcurrent<T>(
   items: readonly T[],
   atOnce: number,

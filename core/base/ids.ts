@@ -1,7 +1,7 @@
 import { v7 } from 'uuid';
 import { takeRandom } from './random';
 
-/** The bytes of the newest id. To write them as text is left to Node, because the library takes 24 strings for it. */
+/** The bytes of the newest id. Node converts them to text, because the UUID library allocates 24 strings for it. */
 const bytes = Buffer.allocUnsafeSlow(16);
 
 /** Returns a UUIDv7: unique, with its creation time in the first 48 bits. */
@@ -10,7 +10,7 @@ export function newId(): string {
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
 }
 
-/** Returns the time inside a UUIDv7, in milliseconds since 1970. */
+/** Returns the creation time in a UUIDv7, in milliseconds since 1970. */
 export function timeOfId(id: string): number {
   return Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16);
 }

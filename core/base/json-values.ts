@@ -1,4 +1,4 @@
-/** These functions read values of foreign shape. An unexpected value becomes undefined or empty, never an error. */
+/** The functions in this file read values of unknown shape. They return undefined or an empty value for an unexpected one and never throw. */
 
 export type JsonObject = Readonly<Record<string, unknown>>;
 
@@ -19,7 +19,7 @@ export function asCount(value: unknown): number | undefined {
   return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : undefined;
 }
 
-/** Returns the value at a path inside a value; undefined if there is none. */
+/** Returns the value at a path inside a value; undefined if the path does not exist. */
 export function memberOf(value: unknown, ...path: readonly (string | number)[]): unknown {
   return path.reduce<unknown>(
     (within, part) =>

@@ -2,35 +2,35 @@ import { isDatabaseUnavailable } from './database-availability';
 import type { Stop } from './resources';
 
 export interface Loop {
-  /** Ends the pause, or skips the next one if the work is running. */
+  /** Ends the pause. If the work is running, skips the pause after it. */
   readonly wake: () => void;
-  /** Ends the loop after the running work. */
+  /** Stops the loop and resolves after the running work has ended. */
   readonly stop: Stop;
 }
 
 interface LoopOptions {
-  /** The pause after the work in milliseconds, or a function that returns it then. */
+  /** The pause after each run in milliseconds, or a function that is called then and returns it. */
   readonly everyMs: Pause;
   readonly firstAfterMs?: number;
-  /** The least pause while the process rests. Such loops end their pauses together, and run at once when the rest ends. */
+  /** The minimum pause while the process is idle. Such loops end their pauses together, and run at once when it is busy again. */
   readonly atRestMs?: Pause;
-  /** How long after `wake` the pause ends, in milliseconds, so that several wakes count once; 0 by default. */
+  /** How many milliseconds after `wake` the pause ends, so that several wakes cause one run; 0 by default. */
   readonly collectMs?: number;
-  /** Gets the error, and how many times in a row the work has failed. The loop continues. */
+  /** Receives the error, and how many times in a row the work has failed. The loop continues. */
   readonly whenFailed: (error: unknown, times: number) => void;
 }
 
-/** The loops that pause longer while the process rests: it has served nothing for a while, so changes may be seen later. */
+/** The `wake` functions of the loops that pause longer while the process is idle: it has served nothing for a while, so it may see changes later. */
 const resting = new Set<() => void>();
 let isResting = false;
 const WAKE_AFTER_MS = 50;
 
-/** Lets the loops of an idle process pause longer from now on. */
+/** Makes the loops with `atRestMs` pause longer, because the process is idle. */
 export function beginRest(): void {
   isResting = true;
 }
 
-/** Runs the loops that paused longer, soon after the request that ends the rest, and lets them pause as usual. */
+/** Makes all loops pause as usual, and runs those that paused longer soon after the request that ends the idle time. */
 export function endRest(): void {
   if (!isResting) return;
   isResting = false;
@@ -39,13 +39,13 @@ export function endRest(): void {
   }, WAKE_AFTER_MS).unref();
 }
 
-/** Loops at rest end their pauses at multiples of this, so that they wake the process together. */
+/** While the process is idle, loops end their pauses at multiples of this, so that they wake the process together. */
 const REST_STEP_MS = 5_000;
 
-/** Timers run up to a few milliseconds early, which must not count as a whole step. */
+/** How early a timer may run. An early timer must not make the loop wait for another whole step. */
 const EARLY_MS = 50;
 
-/** Returns the pause at rest: until the last step within `ms` from now. A pause shorter than a step stays as it is. */
+/** Returns the pause of a loop in an idle process: until the last step within `ms` from now. A pause shorter than a step stays unchanged. */
 export function pauseAtRest(ms: number, nowMs: number): number {
   if (ms < REST_STEP_MS) return ms;
   return Math.floor((nowMs + ms + EARLY_MS) / REST_STEP_MS) * REST_STEP_MS - nowMs;
@@ -58,8 +58,8 @@ function msOf(pause: Pause): number {
 }
 
 /**
- * Repeats the work with a pause between the runs. The loop aborts the signal when it stops. A run that fails discards the wakes
- * that came meanwhile, so that they do not shorten its pause.
+ * Repeats the work with a pause between the runs. The loop aborts the signal when it stops. A failed run discards the calls of `wake`
+ * during it, so that they do not shorten the next pause.
  */
 export function startLoop(
   work: (signal: AbortSignal) => Promise<unknown>,
@@ -117,7 +117,7 @@ export function startLoop(
   };
 }
 
-/** Reports the first failure in a row and none of the following. An outage of the database is logged once for all loops (core/base/database-availability.ts). */
+/** Logs only the first of several failures in a row. It ignores an outage of the database, which core/base/database-availability.ts logs once for all loops. */
 export function onFirstFailure(log: (error: unknown) => void): LoopOptions['whenFailed'] {
   return (error, times) => {
     if (times === 1 && !isDatabaseUnavailable(error)) log(error);

@@ -1,4 +1,4 @@
-/** Parses JSON; returns undefined for anything else. Python writes NaN and Infinity for counts that went wrong; they are read as unknown. */
+/** Parses JSON; returns undefined for anything else. Reads NaN and Infinity as unknown, because Python writes them for counts that it could not compute. */
 export function parseJson(text: string): unknown {
   const read = parseStrictly(text);
   if (read !== undefined) return read;

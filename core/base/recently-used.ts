@@ -1,7 +1,7 @@
 /**
- * Remembers values by name: those of at least the last `atLeast` names that were used, and of at most twice as many. There are two
- * generations, and a full one replaces the older one. A Map whose entries are deleted one by one, or moved to its end at each use,
- * makes its table anew again and again, and a search for its first entry reads all deleted ones.
+ * Caches values by name: at least those of the `atLeast` names used last, and at most twice as many. There are two generations, and a full
+ * newer one replaces the older one. A single Map is slower. If entries are deleted one by one, or moved to its end at each use, it rebuilds
+ * its table again and again. A search for its first entry then reads all deleted ones.
  */
 export class RecentlyUsed<V> {
   #newer = new Map<string, V>();
@@ -16,7 +16,7 @@ export class RecentlyUsed<V> {
     return older === undefined ? undefined : this.set(name, older);
   }
 
-  /** Returns the value. */
+  /** Stores a value and returns it. */
   set(name: string, value: V): V {
     if (this.#newer.size >= this.atLeast && !this.#newer.has(name)) {
       this.#older = this.#newer;

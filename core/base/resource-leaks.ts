@@ -15,19 +15,19 @@ const leftOpen = new Counter({
   registers: [metrics],
 });
 
-/** Node's names of resources that end by themselves soon. */
+/** Node's names of resources that end automatically soon. */
 const PASSING = /^(Immediate|FSReq\w+|\w+ReqWrap|\w*ConnectWrap)$/;
 
 let log: Logger | undefined;
-/** What the running reload left open, by owner. */
+/** What policies and plugins have left open in the running reload: counts by owner and kind of resource. */
 let found = new Map<string, Record<string, number>>();
 
-/** Counts from now on, because the process serves. */
+/** Starts to count, because the process serves clients from now on. */
 export function countResourceLeaks(toLog: Logger): void {
   log = toLog;
 }
 
-/** Runs an owner's work for a configuration, which must leave nothing open. Notices only what is opened at once and keeps a process alive. */
+/** Runs a policy's or plugin's work for a configuration and counts what it leaves open: only what it opens at once and keeps the process alive. */
 export function detectLeaks<T>(owner: string, work: () => T): T {
   if (log === undefined) return work();
   const before = process.getActiveResourcesInfo();
@@ -61,7 +61,7 @@ function note(by: string, resource: string, count: number): void {
   found.set(by, left);
 }
 
-/** Logs one line for all pipelines that have the policy. */
+/** Logs one line for each owner, even if several pipelines have the same policy. */
 function logFound(): void {
   for (const [by, left] of found)
     log?.warn({ by, left }, 'a policy or plugin left resources open after a reload; each reload adds more');

@@ -1,12 +1,12 @@
-/** Ends something that was started. Resolves when it has ended. */
+/** Stops something that was started. Resolves when it has stopped. */
 export type Stop = () => Promise<void>;
 
-/** The open resources of a process, closed in one place: the last opened first. */
+/** The open resources of a process. `close` closes them in one place, the last opened first. */
 export interface Resources {
-  /** Registers a resource to be closed with all others; returns it. */
+  /** Registers a resource that `close` will close, and returns it. */
   keep<T extends { readonly stop: Stop }>(resource: T): T;
   keep<T>(resource: T, close: (resource: T) => unknown): T;
-  /** Closes all resources. If one fails, the others are closed all the same, and the first failure is thrown at the end. */
+  /** Closes all resources, even if one fails to close. Throws the first failure at the end. */
   readonly close: Stop;
 }
 

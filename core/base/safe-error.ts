@@ -1,4 +1,4 @@
-/** Returns what the log may have of an unknown error, because the text of a database's error can quote the values of the query. */
+/** Returns the fields of an unknown error that are safe to log. The text of a database's error can quote the values of the query. */
 export function safeErrorFields(error: unknown): object {
   if (!(error instanceof Error)) return { name: typeof error };
   const { severity, code, table, constraint } = error as Error & Partial<Record<string, string>>;

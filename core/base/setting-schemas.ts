@@ -1,7 +1,7 @@
 import { DURATION } from './settings';
 
 /**
- * Short words for the JSON Schema of settings. Each takes the description that documents show, then what its type needs, then
+ * Short functions that build the JSON Schema of settings. Each takes the description for the documents, then what its type needs, then
  * further keywords such as `minimum` and `default`.
  */
 
@@ -41,7 +41,7 @@ export function list<const I extends object, const M extends object = object>(de
   } & M;
 }
 
-/** An object with exactly these members. */
+/** Returns the schema of an object with exactly these members. */
 export function group<const P extends object, const M extends object = object>(
   description: string,
   properties: P,
@@ -55,7 +55,7 @@ export function group<const P extends object, const M extends object = object>(
   } & M;
 }
 
-/** An object with values of one kind by names of the operator. */
+/** Returns the schema of an object whose names the operator chooses and whose values all have one schema. */
 export function map<const V extends object, const M extends object = object>(description: string, values: V, more?: M) {
   return { description, type: 'object', ...more, additionalProperties: values } as {
     readonly description: string;

@@ -9,7 +9,7 @@ export type Settings<S extends object> = S extends { readonly type: 'object' } &
 /** A JSON Schema (draft 7) of an object, written as a literal so that its type is known. */
 export type Schema = object;
 
-/** One problem of a value: where (a path such as `timeouts.connect`) and what was expected. */
+/** One problem of a value: the path of the invalid part, such as `timeouts.connect`, and what was expected there. */
 export interface Problem {
   readonly path: readonly (string | number)[];
   readonly message: string;
@@ -18,17 +18,17 @@ export interface Problem {
   readonly known?: readonly string[];
 }
 
-/** The kinds of things that a string with `'x-names'` in its schema can name. */
+/** What a string can name that has `'x-names'` in its schema. */
 export type NamedKind = 'upstream' | 'model';
 
-/** A name used inside a value. The code that knows what exists looks it up. */
+/** One use of an upstream's or model's name inside a value. Code that knows all names looks it up. */
 export interface NameUse {
   readonly kind: NamedKind;
   readonly name: string;
   readonly path: readonly (string | number)[];
 }
 
-/** Checks a value. @param names receives every use of a name in the value */
+/** Checks a value against a schema. @param names receives every use of a name in the value */
 export type Check<T> = (
   value: unknown,
   names?: NameUse[],
@@ -41,10 +41,10 @@ const ajv = new Ajv({
   allowUnionTypes: true,
   verbose: true,
   passContext: true,
-  // A process compiles each schema once and uses it seldom. Optimised code would take longer at every start than it saves.
+  // A process compiles each schema once and uses it seldom. Optimized code would cost more time at every start than it saves.
   code: { optimize: false },
 });
-/** Keywords without a check: `x-expected` says in words what a pattern wants; `example` is for the OpenAPI documents. */
+/** Keywords that check nothing. `x-expected` says in words what a pattern expects; `example` is for the OpenAPI documents. */
 for (const word of ['example', 'x-expected', 'tsType']) ajv.addKeyword(word);
 ajv.addKeyword({
   keyword: 'x-names',
@@ -57,12 +57,12 @@ ajv.addKeyword({
   },
 });
 
-/** Schema of durations such as `250ms`, `10s`, `5m`, `1h`. */
+/** The schema of durations such as `250ms`, `10s`, `5m`, `1h`. */
 export const DURATION = { type: 'string', pattern: '^[0-9]+(ms|s|m|h)$' } as const;
 
 const MILLISECONDS = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 } as const;
 
-/** The longest delay that Node's timers know. They would not wait at all for a longer one. */
+/** The longest delay of a Node timer in milliseconds. With a longer one, the timer would not wait at all. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /** Returns the milliseconds of a duration that matches `DURATION`. */
@@ -73,28 +73,28 @@ export function parseDuration(text: string): number {
 }
 
 /**
- * Returns a check that compiles its schema when the first value comes, because a process has many schemas and checks few values
- * at the start. The check copies the value, fills in the defaults and never coerces. The caller names `T`, the schema's
- * `Settings`, because TypeScript cannot compute it for a generic schema.
+ * Returns a check that compiles its schema at the first value, because a process has many schemas and checks few values at the start. The
+ * check copies the value, fills in defaults and never coerces types. The caller names `T`, the schema's `Settings`, because TypeScript
+ * cannot compute it for a generic schema.
  */
 export function compileCheck<T>(schema: Schema): Check<T> {
   const check = compileCheckInPlace<T>(schema);
   return (value, names) => check(structuredClone(value), names);
 }
 
-/** Returns the same check without the copy: it fills the defaults into the given value. It reports at most `maxProblems`. */
+/** Returns a check like that of `compileCheck`, but without the copy: it fills the defaults into the given value. It reports at most `maxProblems`. */
 export function compileCheckInPlace<T>(schema: Schema, maxProblems = Number.POSITIVE_INFINITY): Check<T> {
   let validate: ValidateFunction | undefined;
   return (value, names = []) => {
     validate ??= ajv.compile(schema);
     if (validate.call(names, value)) return { value: value as T };
-    // The other errors already say what is wrong with a name.
+    // Drops the `propertyNames` errors, because other errors already say what is wrong with the name.
     const errors = (validate.errors ?? []).filter(({ keyword }) => keyword !== 'propertyNames');
     return { problems: errors.slice(0, maxProblems).map(toProblem) };
   };
 }
 
-/** Converts a JSON pointer: `/messages/0/role` -> `['messages', 0, 'role']` */
+/** Converts a JSON pointer to a path: `/messages/0/role` -> `['messages', 0, 'role']` */
 function readPointer(pointer: string): (string | number)[] {
   return pointer
     .split('/')
@@ -156,7 +156,7 @@ function expectedByPattern(error: ErrorObject): string {
   return typeof words === 'string' ? `expected ${words}` : `must match ${error.params['pattern']}`;
 }
 
-/** Describes a value without its text, because text in the wrong place may be a secret. */
+/** Describes a value without its text, because an operator may have put a secret into the wrong setting. */
 function describe(value: unknown): string {
   if (value === null) return 'null';
   if (Array.isArray(value)) return 'an array';

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { safeErrorFields } from './safe-error';
 
-/** Counts the requests under way, so that a stop can wait for them. */
+/** Counts the open HTTP requests of a process, so that its shutdown can wait for them. */
 export class OpenRequests {
   #open = 0;
   #whenNone: (() => void) | undefined;
@@ -17,7 +17,7 @@ export class OpenRequests {
     this.#onBegin = listener;
   }
 
-  /** Counts each request before any other listener handles it, because that may block the process. Probes do not begin anything. */
+  /** Counts each request before any other listener handles it, because a listener may block the process. Health checks do not call the `onBegin` listener. */
   watch(server: Server): void {
     server.prependListener('request', ({ url }: IncomingMessage, response: ServerResponse) => {
       this.#open += 1;
@@ -44,17 +44,17 @@ interface ShutdownSteps {
   readonly close: () => Promise<void>;
 }
 
-/** How long a client may take to read the end of a call that was cut off, before its connection is closed. */
+/** How long a client may take to read the end of a call that the shutdown cut off, before the process closes its connection. */
 const CUT_OFF_READ_WITHIN_MS = 2_000;
-/** How long closing may take. An unreachable store must not keep a process from ending: what it did not take waits for the next start. */
+/** How long closing may take. An unreachable database must not keep a process from ending: what could not be written waits for the next start. */
 const CLOSE_WITHIN_MS = 30_000;
 
-/** Stops the process: in order and with the given exit code the first time, at once the second time. */
+/** Returns a function that stops the process: at its first call in order, with the given exit code; at its second call at once, with code 1. */
 export function prepareStop(stop: ShutdownSteps, graceMs: number, log: Logger): (exitCode: number) => void {
   let isStopping = false;
   return (exitCode) => {
     if (isStopping) {
-      log.warn('stopping at once');
+      log.warn('stopping at once after a second signal or fault: running calls are cut off');
       process.exit(1);
     }
     isStopping = true;
@@ -79,7 +79,7 @@ async function stopInOrder(
   begin();
   const finished = finish();
   if (!(await isDoneWithin(graceMs, finished))) {
-    log.warn({ graceMs }, 'calls are still running after shutdownGrace and are ended');
+    log.warn({ graceMs }, 'calls are cut off because they were still running after shutdownGrace');
     cutOff();
     await isDoneWithin(CUT_OFF_READ_WITHIN_MS, finished);
   }
@@ -99,7 +99,7 @@ function isDoneWithin(ms: number, work: Promise<void>): Promise<boolean> {
   return Promise.race([done, late]);
 }
 
-/** Handles an uncaught fault. Running work may finish, but the process takes no new work because it may be broken. A second fault ends it at once. */
+/** Handles uncaught exceptions. After the first, running work finishes but no new work starts, because the process may be broken. A second ends it at once. */
 export function stopOnFault(stop: (exitCode: number) => void, log: Logger): (fault: unknown, origin: string) => void {
   return (fault, origin) => {
     log.fatal({ error: safeErrorFields(fault), origin }, 'stopping after an unexpected error: running calls finish');

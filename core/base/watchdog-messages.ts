@@ -1,12 +1,12 @@
-/** What the watchdog (watchdog.ts) and its thread share. */
+/** What the process (watchdog.ts) and the watchdog thread share. */
 
-/** The indexes in the shared memory. */
+/** The indexes of the numbers in the shared memory. */
 export const BEAT = 0;
 export const OWNER = 1;
 export const BOUND_MS = 2;
 export const EVERY_MS = 3;
 
-/** What the thread gets at its start. It gets later changes as messages. */
+/** What the watchdog thread receives at its start. Later changes reach it as messages. */
 export interface WatchdogInput {
   readonly shared: Int32Array;
   readonly owners: readonly string[];
@@ -14,7 +14,7 @@ export interface WatchdogInput {
 
 export type ToWatchdog = { readonly owner: string } | { readonly plugin: string; readonly folder: string } | 'busy';
 
-/** What the thread reports after the event loop runs again. */
+/** What the watchdog thread reports to the process when the event loop runs again after a block. */
 export interface LoopBlock {
   readonly by: string;
   readonly blockedMs: number;

@@ -13,9 +13,9 @@ import {
   type WatchdogInput,
 } from './watchdog-messages';
 
-/** How long to wait for a stack, because the inspector gets no answer from code outside of JavaScript. */
+/** How long to wait for a stack. The inspector never answers while the process runs code outside of JavaScript. */
 const STACK_WITHIN_MS = 1_000;
-/** The most time that one look adds to a block, or the pause between two looks if that is longer. */
+/** The most milliseconds that one check adds to the length of a block, unless the pause between two checks is longer. */
 const COUNTED_MS = 500;
 const FRAMES_TOLD = 8;
 
@@ -38,11 +38,11 @@ parentPort?.on('message', (message: ToWatchdog) => {
 let beat = shared[BEAT];
 let lookedMs = performance.now();
 let blockedMs = 0;
-/** How long the block must last before the next log line, so that an endless loop does not fill the log. */
+/** How long the block must last, in milliseconds, before the next log line. It doubles, so that an endless loop does not fill the log. */
 let tellAtMs: number | undefined;
-/** How long each owner has run in the current block, in milliseconds, because one block may run the code of several. */
+/** How long each owner's code has run in the current block, in milliseconds, because a block may include code of several owners. */
 const ranMs = new Map<string, number>();
-/** The plugin that a stack showed in the current block. */
+/** The plugin found in a stack that was taken during the current block. */
 let seenPlugin: string | undefined;
 
 let nextLook: NodeJS.Timeout | undefined;
@@ -56,7 +56,7 @@ function lookLater(): void {
 function look(): void {
   lookLater();
   const nowMs = performance.now();
-  // A process that was suspended as a whole was not blocked.
+  // Limits the time that one check counts, because a process that the system suspended was not blocked.
   const countedMs = Math.min(nowMs - lookedMs, Math.max(COUNTED_MS, shared[EVERY_MS] as number));
   blockedMs += countedMs;
   lookedMs = nowMs;
@@ -79,12 +79,12 @@ function look(): void {
   void tellBlock(Math.round(blockedMs), entered, beat);
 }
 
-/** Returns the owner that has run longest in the current block. */
+/** Returns the owner whose code has run longest in the current block. */
 function longestOwner(): string {
   return [...ranMs].reduce((longest, other) => (other[1] > longest[1] ? other : longest))[0];
 }
 
-/** Names a plugin whose code runs without an entered owner. */
+/** Returns the plugin if its code runs without an entered owner; otherwise the owner. */
 function nameOf(owner: string, plugin: string | undefined): string {
   return owner === owners[0] ? (plugin ?? owner) : owner;
 }
@@ -92,20 +92,17 @@ function nameOf(owner: string, plugin: string | undefined): string {
 async function tellBlock(forMs: number, entered: string, atBeat: number | undefined): Promise<void> {
   const owner = longestOwner();
   const taken = await stackOfProcess();
-  // A stack that was taken too late, or while another owner has run longer, shows other code.
+  // Discards a stack that was taken after the block, or while another owner has run longer, because it shows unrelated code.
   const stack = shared[BEAT] === atBeat && entered === owner ? taken : [];
   const plugin = pluginIn(stack) ?? seenPlugin;
   if (beat === atBeat) seenPlugin = plugin;
   const at = stack.slice(0, FRAMES_TOLD).map(({ functionName, file, line }) => `${functionName} (${file}:${line})`);
-  // Loaded with the first block, because a thread that finds none needs no log.
+  // The logger is loaded at the first block, because most threads never find one.
   const { log } = require('./log') as typeof import('./log');
   log.error({ by: nameOf(owner, plugin), blockedMs: forMs, at }, 'the event loop is blocked: no request is served');
 }
 
-/**
- * Returns the plugin whose code is the innermost. The process notes only the adapters and policies that it enters, and not after
- * they have waited.
- */
+/** Returns the plugin with the innermost frame; undefined if none. The process notes only adapters and policies, and not after an `await`. */
 function pluginIn(stack: readonly Frame[]): string | undefined {
   for (const { file } of stack)
     for (const [plugin, folder] of folders) if (file.startsWith(folder)) return `plugin ${plugin}`;
@@ -113,8 +110,8 @@ function pluginIn(stack: readonly Frame[]): string | undefined {
 }
 
 /**
- * Returns the stack of the process, innermost frame first. It interrupts the process for a moment, like a debugger. Returns an
- * empty stack when it cannot.
+ * Returns the stack of the process, innermost frame first; empty if there is none within a second. Taking it pauses the process for a
+ * moment, like a debugger.
  */
 function stackOfProcess(): Promise<readonly Frame[]> {
   const session = new Session();

@@ -18,24 +18,24 @@ import {
 } from './watchdog-messages';
 
 /**
- * A thread that notices when the process's event loop is blocked, and logs whose code blocks it. The process itself cannot log
- * anything then. The process increments a number in shared memory and notes there whose code it enters.
+ * A thread logs when the process's event loop is blocked and whose code blocks it, because the blocked process cannot log. The process
+ * increments a number in this shared memory and notes there whose code it enters. The array has four numbers.
  */
 
 const shared = new Int32Array(new SharedArrayBuffer(4 * Int32Array.BYTES_PER_ELEMENT));
 
-/** How often the process increments the number and the thread looks at it. Both wake an idle process, which does it less often. */
+/** How often the process increments the number, and how often the thread checks it. Both happen less often in an idle process, because each wakes it. */
 const BUSY_EVERY_MS = 125;
 const IDLE_EVERY_MS = 1_000;
 const IDLE_AFTER_MS = 5_000;
-/** How long the process must have been without requests before its loops pause longer. */
+/** How long the process must have had no open request before its loops pause longer. */
 const RESTS_AFTER_MS = 10_000;
-/** The bound is at least this many pauses, because the timers of the process and the thread run apart. */
+/** The event loop counts as blocked only after this many pauses, because the timers of process and thread are not synchronized. */
 const PAUSES_IN_BOUND = 2.5;
-/** How long the event loop may be blocked before the first client, while modules are loaded and configurations compiled. */
+/** How long the event loop may be blocked before the process serves clients, while it loads modules and compiles configurations. */
 const START_BOUND_MS = 10_000;
 const SERVING_BOUND_MS = 500;
-/** The bound for a process in a debugger, which stops at breakpoints. */
+/** How long a block may last while a debugger is attached, which stops at breakpoints. */
 const NEVER_MS = 2 ** 31 - 1;
 
 const blockedSeconds = new Counter({
@@ -52,11 +52,11 @@ const lagSeconds = new Histogram({
   registers: [metrics],
 });
 
-/** The owners by number. The first stands for all code without another owner. */
+/** The names of the owners by their number. Number 0 stands for all code that has no other owner. */
 const owners = ['Tollgate'];
 let worker: Worker | undefined;
 
-/** Returns the number by which `enter` knows a plugin, policy or adapter. */
+/** Returns the number of a plugin, policy or adapter for `enter`. A new one gets the next number. */
 export function ownerNumber(owner: string): number {
   const known = owners.indexOf(owner);
   if (known !== -1) return known;
@@ -64,14 +64,14 @@ export function ownerNumber(owner: string): number {
   return owners.push(owner) - 1;
 }
 
-/** Notes whose code the process enters. Returns the previous owner, which must be entered again afterwards. Costs one load and one store. */
+/** Notes whose code the process enters. Returns the previous owner, which the caller must enter again afterwards. Costs one load and one store. */
 export function enter(owner: number): number {
   const outer = shared[OWNER] as number;
   shared[OWNER] = owner;
   return outer;
 }
 
-/** Runs work under the name of its owner. */
+/** Runs work while its owner is noted as the one whose code runs. */
 export function within<T>(owner: number, work: () => T): T {
   const outer = enter(owner);
   try {
@@ -81,13 +81,13 @@ export function within<T>(owner: number, work: () => T): T {
   }
 }
 
-/** Tells the watchdog the folder of a plugin, so that it recognizes the plugin in a stack. */
+/** Sends the watchdog the folder of a plugin, so that it recognizes the plugin's code in a stack. */
 export function watchPlugin(plugin: string, file: string): void {
   post({ plugin, folder: dirname(file) });
 }
 
 interface Watchdog {
-  /** Switches to the shorter bound, because clients are served from now on, and rests while no request is open. */
+  /** Switches to the shorter bound, because clients are served from now on. Without open requests, loops pause longer. */
   serving(requests: OpenRequests): void;
   readonly stop: Stop;
 }
@@ -134,7 +134,7 @@ export function startWatchdog(log: Logger): Watchdog {
     serving: (open) => {
       boundMs = SERVING_BOUND_MS;
       requests = open;
-      // The first client may come before the next beat.
+      // Applies the new bound at once, because the first client may arrive before the next beat.
       beatNow();
       open.onBegin(() => {
         hasBegun = true;

@@ -1,4 +1,4 @@
-/** Waits for work at most this long, then throws what `whenLate` makes. A later result of the work is ignored. */
+/** Waits at most `ms` for work, then throws what `whenLate` returns. It ignores a later result of the work. */
 export function withTimeout<T>(work: PromiseLike<T>, ms: number, whenLate: () => Error): Promise<T> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => reject(whenLate()), ms);

@@ -1,21 +1,21 @@
 import { performance } from 'node:perf_hooks';
 import { getOrInsert } from '../base/collections';
 
-/** A charged, unstreamed answer, as a repetition of its call gets it. */
+/** A charged, unstreamed answer, as a client gets it that repeats the call. */
 export interface StoredAnswer {
   readonly status: number;
-  /** The names and values in turn. */
+  /** The headers as a flat list: name, value, name, value… */
   readonly headers: readonly string[];
   readonly body: Buffer;
 }
 
 interface AnswerStoreLimits {
-  /** The most bytes of all answers, headers included. */
+  /** The most bytes that all stored answers may take, headers included. */
   readonly maxBytes: number;
   readonly maxAgeMs: number;
 }
 
-/** The memory that an answer takes beside its bytes. */
+/** The memory that a stored answer takes in addition to its body and headers. */
 const OVERHEAD_BYTES = 512;
 
 interface StoredEntry {
@@ -25,17 +25,17 @@ interface StoredEntry {
   readonly untilMs: number;
 }
 
-/** The answers of one account, oldest first, by the reservation of their call. */
+/** The stored answers of one account by reservation id, oldest first. */
 interface OfAccount {
   readonly rids: Set<string>;
   bytes: number;
 }
 
 /**
- * Keeps answers of this process for clients that repeat a call with its Idempotency-Key, by the reservation of the first call. It
- * is bounded in bytes and time. A new answer takes its room from the account that has most, so that no account pushes out the
- * answers of one that has less. It also knows which of those calls are open, so that a repetition can wait. Callers must ask the
- * ledger first, because the ledger decides which key may get an answer.
+ * Stores answers of this process for clients that repeat a call with its Idempotency-Key, by the reservation of the first call. Bytes and
+ * age are limited. A new answer replaces the oldest ones of the account whose answers take most bytes, so that no account displaces those
+ * of a smaller one. The store also knows which of these calls are open, so that a repetition can wait. Callers must query the ledger first,
+ * because the ledger decides which key may get an answer.
  */
 export class AnswerStore {
   readonly #limits: AnswerStoreLimits;
@@ -50,12 +50,12 @@ export class AnswerStore {
     this.#now = now;
   }
 
-  /** The bytes that all answers take. */
+  /** The bytes that all stored answers take. */
   get bytes(): number {
     return this.#bytes;
   }
 
-  /** Notes that a call of an account is open. Returns what ends it, with its answer if that may be kept; the first end counts. */
+  /** Notes that a call is open. Returns a function that notes its end and stores its answer, if there is one; only its first call counts. */
   begin(rid: string, accountId: string): (answer: StoredAnswer | undefined) => void {
     let ended: () => void = () => undefined;
     this.#open.set(
@@ -71,7 +71,7 @@ export class AnswerStore {
     };
   }
 
-  /** Resolves when the call has ended; undefined if it is not open in this process. */
+  /** Returns a promise that resolves when the call has ended; undefined if the call is not open in this process. */
   whenEnded(rid: string): Promise<void> | undefined {
     return this.#open.get(rid);
   }
@@ -107,7 +107,7 @@ export class AnswerStore {
     if (oldest !== undefined) this.#drop(oldest);
   }
 
-  /** Returns the account whose answers take most. There are never more accounts than answers, some thousands. */
+  /** Returns the account whose answers take most bytes. The loop is short, because there are at most as many accounts as answers, some thousands. */
   #largest(): OfAccount {
     let largest: OfAccount = { rids: new Set(), bytes: -1 };
     for (const own of this.#ofAccounts.values()) if (own.bytes > largest.bytes) largest = own;

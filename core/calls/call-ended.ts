@@ -7,8 +7,8 @@ import { countCall } from './call-metrics';
 import { ACCOUNT_SUMS } from './top-accounts';
 
 /**
- * Returns the log line of a call that has ended, as JSON members. It has no text of the client, except the ids of the session as
- * `SessionIds` keeps them.
+ * Returns the JSON members of the log line of a call that has ended. They contain no text of the client, except the session ids as
+ * `SessionIds` records them.
  */
 function callLine(call: Call, ms: number): string {
   const { facts, key, request } = call;
@@ -33,10 +33,10 @@ function callLine(call: Call, ms: number): string {
   return line;
 }
 
-/** Runs once for each call, when all work at its end is done. */
+/** Runs once for each call, after all end-of-call handlers. */
 export type CallEnded = (call: Call) => void;
 
-/** Returns a function that counts each call and logs it. */
+/** Returns the function that counts each call that has ended and writes its log line. */
 export function watchCalls(lines: AccessLog): CallEnded {
   return (call) => {
     const ms = performance.now() - call.startedMs;

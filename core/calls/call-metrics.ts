@@ -5,28 +5,28 @@ import { Buckets, QuickHistogram, type Series } from '../base/quick-histogram';
 import { TOKEN_METERS, type TokenMeter, type Usage } from '../catalog/usage';
 import type { Call } from './call';
 
-/** The buckets for a call's duration, from a quick refusal to the longest answers. */
+/** The bucket bounds of a call's duration in seconds, from a quick refusal to the longest answers. */
 const DURATION_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600];
 const FIRST_TOKEN_SECONDS = [0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1, 1.5, 2, 3, 5, 10, 20, 30, 60];
-/** The buckets for the time that the gateway adds. It is a millisecond, unless a call waits for the ledger, a slot or another attempt. */
+/** The bucket bounds of the time that the gateway adds, in seconds. It is about 1 ms unless a call waits for the ledger, a slot or another attempt. */
 const ADDED_SECONDS = [0.0005, 0.001, 0.002, 0.003, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10];
 
-/** The status classes, by the first digit of the status. */
+/** The labels of status classes. The index is the first digit of the HTTP status. */
 const STATUS_CLASSES = ['none', '1xx', '2xx', '3xx', '4xx', '5xx'];
 const NONE = 'none';
 
-/** The metrics of one path and strategy. There are few, because both come from the configuration. */
+/** The metrics of the calls of one path and routing strategy. There are few such pairs, because both come from the configuration. */
 class RouteMetrics {
   readonly durations = new Buckets(DURATION_SECONDS);
   readonly firstTokens = new Buckets(FIRST_TOKEN_SECONDS);
   readonly added = new Buckets(ADDED_SECONDS);
-  /** Calls by error code, and then by the class of their status. */
+  /** The counts of calls by error code, and then by status class. */
   readonly byCode = new Map<string, Float64Array>();
 
   constructor(readonly labels: Readonly<Record<'route' | 'protocol' | 'strategy', string>>) {}
 }
 
-/** The usage of one model at one upstream. */
+/** The token usage of one model at one upstream. */
 class ModelMetrics {
   readonly tokens = new Float64Array(TOKEN_METERS.length);
   costE8 = 0n;
@@ -35,13 +35,13 @@ class ModelMetrics {
   constructor(readonly labels: Readonly<Record<'model' | 'upstream', string>>) {}
 }
 
-/** The metrics by path and strategy, and by model and upstream. Two look-ups cost less than joining the two texts. */
+/** The metrics by path and then strategy. Two look-ups cost less than one with a joined text. */
 const routes = new Map<string, Map<string, RouteMetrics>>();
 const models = new Map<string, Map<string, ModelMetrics>>();
-/** Calls whose clients have left, by how they were charged. */
+/** The number of calls whose clients disconnected, by how the calls were charged. */
 const aborted = new Map<string, number>();
 
-/** Counts a call that has ended. It keeps only sums; the metrics are made from them when they are read. */
+/** Counts a call that has ended. It only updates sums; the metrics are computed from them at each scrape. */
 export function countCall({ path, protocol, leftAtMs, traceId, facts }: Call, ms: number): void {
   const { strategy = NONE, status, errorCode = NONE, firstTokenMs, addedMs, billing = 'released' } = facts;
   const route =

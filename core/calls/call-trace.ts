@@ -18,7 +18,7 @@ import type { AttemptOutcome } from '../wire/dial-failure';
 import type { Call } from './call';
 import { type AttemptTrace, attemptCostE14, type CallTrace, type MadeAttempt } from './made-attempt';
 
-/** Traces a call from now to its end if it is sampled. */
+/** Starts the trace of a call if it is sampled, and ends it with the call. */
 export function traceCall(call: Call, request: IncomingMessage, response: ServerResponse): void {
   if (!tracing.isOn) return;
   const zeroMs = Date.now() - performance.now();
@@ -31,15 +31,15 @@ export function traceCall(call: Call, request: IncomingMessage, response: Server
   call.onEnd(() => sampled.endCall(request.method, response.statusCode));
 }
 
-/** The span of a call and the spans of its attempts. Spans have names, numbers and codes, but no content. */
+/** The span of a sampled call and the spans of its attempts. Spans have names, numbers and codes, but no content. */
 class SampledCall implements CallTrace {
-  /** The attempts that have not ended. */
+  /** The spans of the attempts that have not ended. */
   readonly #attempts = new Map<MadeAttempt, SampledAttempt>();
 
   constructor(
     private readonly span: Span,
     private readonly call: Call,
-    /** The time at which `performance.now()` was 0. All spans of a call share it, so that no child ends after its parent. */
+    /** The wall-clock time at which `performance.now()` was 0. All spans of a call use it, so that no child span ends after its parent. */
     private readonly zeroMs: number,
   ) {}
 
@@ -106,7 +106,7 @@ class SampledCall implements CallTrace {
         'error.type': facts.errorCode,
         'gen_ai.operation.name': operationOf(call),
         ...(made && providerOf(made)),
-        // The span has no model name that the catalog does not know, because a client may send any text.
+        // Omits a model name that the catalog does not know, because a client may send any text.
         'gen_ai.request.model': call.candidates && request?.modelRequested,
         ...said,
         ...countsOf(facts.charged),
@@ -133,7 +133,7 @@ class SampledAttempt implements AttemptTrace {
   #model: string | undefined;
   readonly #reasons: string[] = [];
   #firstTokenMs: number | undefined;
-  /** When an unstreamed answer was complete; undefined for a stream, whose span lasts until the call has ended. */
+  /** When an unstreamed answer was complete. It is undefined for a stream, because the span of a stream lasts until the call has ended. */
   #wholeAtMs: number | undefined;
   #brokenBy: AttemptOutcome | undefined;
 
@@ -178,7 +178,7 @@ class SampledAttempt implements AttemptTrace {
     if (!this.span.isRecording()) return;
     const { status, usage, upstreamRequestId } = this.made;
     const outcome = this.#brokenBy ?? this.made.outcome;
-    // An attempt that the gateway cancels, because the client left or the process stops, is no failure of the upstream.
+    // An attempt that the gateway cancels, because the client disconnected or the process stops, does not count as a failure of the upstream.
     const hasFailed = outcome !== 'answered' && outcome !== 'cancelled';
     endSpan(
       this.span,
@@ -225,7 +225,7 @@ const PROVIDERS: Readonly<Record<string, string>> = {
   gemini: 'gcp.gemini',
 };
 
-/** Returns the provider under two names, because older tools read the second. */
+/** Returns the attributes that name the provider. There are two, because older tools read the second. */
 function providerOf({ candidate: { adapter } }: MadeAttempt): Attributes {
   const provider = PROVIDERS[adapter.name] ?? adapter.name;
   return { 'gen_ai.provider.name': provider, 'gen_ai.system': provider };
@@ -235,13 +235,13 @@ function dataOf(event: SseEvent | undefined): JsonObject {
   return asObject(parseJson(event?.data ?? '')) ?? {};
 }
 
-/** Returns the model in an answer: in a body or chunk of Chat, `message_start` of Messages, or an event of Responses. */
+/** Returns the model name in an answer: in a body or chunk of Chat, `message_start` of Messages, or an event of Responses. */
 function modelIn(answer: JsonObject): string | undefined {
   const places = [answer, asObject(answer['message']), asObject(answer['response'])];
   return places.map((place) => place?.['model']).find(isName);
 }
 
-/** Returns the stop reasons: of the choices of Chat, a body or `message_delta` of Messages, or the status of a response. */
+/** Returns the stop reasons in an answer: of the choices of Chat, of a body or `message_delta` of Messages, or the status of Responses. */
 function reasonsIn(answer: JsonObject): readonly string[] {
   const response = asObject(answer['response']) ?? answer;
   return [
@@ -251,7 +251,7 @@ function reasonsIn(answer: JsonObject): readonly string[] {
   ].filter(isName);
 }
 
-/** True if a value looks like a word or a name. An upstream may send any text, and spans keep nothing else. */
+/** Returns whether a value looks like a word or a name. Spans keep nothing else, because an upstream may send any text. */
 function isName(value: unknown): value is string {
   return typeof value === 'string' && /^[\w.:/@-]{1,100}$/.test(value);
 }

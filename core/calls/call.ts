@@ -28,43 +28,43 @@ import type { CallTrace, MadeAttempt } from './made-attempt';
 import type { NewIds } from './new-ids';
 import type { VendorResource } from './vendor-resources';
 
-/** The field of model-request: the call as the upstream gets it. reserve-settle may lower its limit. */
+/** The call field that model-request writes: the call as the upstream gets it. reserve-settle may lower its output limit. */
 export interface ModelRequest extends UpstreamCall, AskedFor {
-  /** The prefixes of headers that are forwarded in both directions. */
+  /** The prefixes of the names of headers that the gateway forwards in both directions. */
   readonly forwardHeaderPrefixes: readonly string[];
-  /** The model's name in the request. */
+  /** The model's name as the client wrote it in the request. */
   readonly modelRequested: string;
-  /** The most output tokens per choice that the client allows; undefined: it names no limit. */
+  /** The most output tokens per choice that the client allows; undefined if the client sets no limit. */
   readonly maxOutputTokens: number | undefined;
-  /** The content that the vendor reads for this call. */
+  /** What the vendor reads for this call, as counts from which the hold is computed. */
   readonly reading: CostFactors;
-  /** Whether the operator refuses tools and members without a price for this call, whatever the upstream. */
+  /** Whether the operator refuses calls with tools or members that have no price, for all upstreams. */
   readonly refusesUnpriced?: boolean;
   /** The number of inputs of an embeddings call, each up to the context window; undefined for other calls. */
   readonly inputs?: number | undefined;
-  /** Where the objects that the call names are; undefined if it names none. */
+  /** The upstream and credential of the vendor objects that the call names; undefined if it names none. */
   readonly kept?: PinnedPlace | undefined;
   /**
-   * Returns the parsed body; undefined if it is larger than 1 MiB, because parsing it would delay all other calls. The body is
-   * parsed once. A change to the result reaches no upstream.
+   * Returns the parsed body; undefined if it is larger than 1 MiB, because parsing it would delay all other calls. The body is parsed once.
+   * Changes to the returned value do not change the request to the upstream.
    */
   read(): unknown;
-  /** The kinds of objects that the answer may create; undefined if it creates none. */
+  /** The kinds of vendor objects that the answer may create; undefined if it creates none. */
   readonly makes?: readonly SharedObject[] | undefined;
 }
 
-/** The only place where an object that a vendor keeps can be used. */
+/** The only upstream and credential with which a call can use an object that a vendor stores. */
 export interface PinnedPlace extends Pick<VendorResource, 'upstream' | 'credential'> {
-  /** The member that names it. */
+  /** The member of the request that names the object. */
   readonly param: string;
 }
 
-/** The ways in which the money of a call ends; docs/contract.md, section 6. */
+/** How a call is charged at its end, or that its hold is released; docs/contract.md, section 6. */
 export type Ending =
   | (Counted & { readonly billing: 'actual' | 'estimated' | 'partial'; readonly candidate: Candidate })
   | { readonly billing: 'released' };
 
-/** The usage that is charged. */
+/** The usage that is charged, and how certain it is. */
 export interface Counted {
   readonly usage: Usage;
   /** Whether the gateway counted the usage because the upstream did not report it. An estimate is never charged above the hold. */
@@ -72,33 +72,33 @@ export interface Counted {
 }
 
 export interface Settlement {
-  /** The amount that the customer pays. If the ledger was too slow to confirm it, it will be charged later. */
+  /** The amount that the customer pays. If the ledger does not confirm it in time, the customer is charged later. */
   readonly chargedE8: bigint;
   readonly billing: Ending['billing'];
 }
 
-/** The field of reserve-settle: the hold that covers the call. */
+/** The call field that reserve-settle writes: the hold that covers the call. */
 export interface Reservation {
   readonly rid: string;
-  /** The treatment of a stream whose client leaves: charge what was relayed, or read the upstream to its end. */
+  /** What to do with a stream whose client disconnects: `settle` charges what was relayed, `drain` reads the upstream to its end. */
   readonly onClientAbort: 'settle' | 'drain';
-  /** Settles the call, at once or within 250 ms. The first ending counts; later ones get its settlement. */
+  /** Settles the call, at once or within 250 ms. Only the first `ending` counts; later calls of this function return its settlement. */
   settle(ending: Ending): MaybeLater<Settlement>;
 }
 
-/** The field of token-metering: the usage of the attempt under way. */
+/** The call field that token-metering writes: the usage of the running attempt. */
 export interface UsageCounter {
-  /** Forgets all counts, because another candidate is tried. */
+  /** Discards all counts, because failover tries another candidate. */
   begin(candidate: Candidate): void;
   note(event: EventNote): void;
   noteBody(usage: Usage, contentBytes: number): void;
-  /** Returns the counts to charge: as reported, or estimated from the relayed text if the reports are unusable. */
+  /** Returns the counts to charge: the reported ones, or estimates from the relayed text if the reports are unusable. */
   read(): Counted & { readonly billing: 'actual' | 'estimated' };
-  /** Returns the counts of an answer that broke off: the known input, and the output so far, or `atLeastTokens` if that is more. */
+  /** Returns the counts of an incomplete answer: the known input, and the output so far, or `atLeastTokens` if that is more. */
   readPartial(atLeastTokens?: number): Counted;
   /**
-   * Returns the usage of the attempt under way at its upstream, whether or not the customer pays for it. It has reported counts,
-   * and estimates for missing ones; undefined if the attempt has no usage.
+   * Returns the usage of the running attempt at its upstream, even if the customer does not pay for it. It has reported counts, and
+   * estimates for missing ones; undefined if the attempt has no usage.
    */
   attempted(): { readonly usage: Usage; readonly isReported: boolean } | undefined;
 }
@@ -111,33 +111,33 @@ export interface Attempt {
   readonly ms: number;
 }
 
-/** The result of an attempt and the decision that followed. */
+/** The result of an attempt, and the gateway's decision after it. */
 interface AttemptEnd extends Omit<Attempt, 'outcome'> {
   readonly outcome: AttemptOutcome | 'answered';
-  /** The gateway's decision in words, and its reason; undefined for an answer. */
+  /** What the gateway decided after the attempt and why, in words; undefined if the upstream answered. */
   readonly why: string | undefined;
 }
 
-/** Why a call took its route. This is metadata only, kept in the usage record. */
+/** Why the gateway chose the upstreams of a call. These facts are metadata and part of the usage record. */
 export interface RoutingFacts {
-  /** strategy-routing: the first candidates of the ranking, best first. docs/routing.md explains the scores. */
+  /** The first candidates of the ranking, best first, from strategy-routing. docs/routing.md explains the scores. */
   candidates: readonly { readonly upstream: string; readonly score: number }[];
-  /** The number of all candidates. */
+  /** The number of all candidates in the ranking. */
   of: number;
-  /** failover: every attempt, in order. */
+  /** Every attempt, in order, from failover. */
   readonly attempts: AttemptEnd[];
-  /** strategy-routing: the whole ranking, for a client that asks and whose key may debug. */
+  /** The whole ranking, from strategy-routing; undefined unless the client asks for it and its key may debug. */
   explained: RoutingExplanation | undefined;
   /** How often the client's SDK says it has retried; undefined for a first attempt or if the SDK does not say. */
   clientRetry: number | undefined;
-  /** reserve-settle: the intent of a call with an Idempotency-Key. A late settle and a recovery read it from the record. */
+  /** The intent of a call with an Idempotency-Key, from reserve-settle. A late settle and a recovery read it from the usage record. */
   intent: Intent | undefined;
 }
 
 /** The explanation of a ranking, for clients whose keys may debug. */
 export interface RoutingExplanation {
   readonly strategy: string;
-  /** Whether the hash of the session decided between equals. */
+  /** Whether the session's hash decided between candidates of equal score. */
   readonly affinity: boolean;
   readonly model: string;
   /** The candidates, best first. */
@@ -153,7 +153,7 @@ export interface RoutingExplanation {
   readonly leftOut: readonly { readonly upstream: string; readonly why: string }[];
 }
 
-/** The field of failover: the upstream's answer. Its first content has come, and the client has got nothing yet. */
+/** The call field that failover writes: the upstream's answer. The gateway has read its first content, and has sent nothing to the client yet. */
 export type Answer = {
   readonly candidate: Candidate;
   readonly status: number;
@@ -161,18 +161,18 @@ export type Answer = {
 } & (
   | {
       readonly kind: 'stream';
-      /** The held preamble and the first content. The list is emptied when they are sent, because a stream may last long. */
+      /** The events up to the first content, which the gateway holds back. It empties the list when it sends them, because a stream may last long. */
       readonly head: NotedEvent[];
       readonly events: EventReader;
       readonly chunks: ChunkReader;
-      /** When the head of the answer came, on the clock of `performance.now()`. */
+      /** When the gateway received the head of the answer, on the clock of `performance.now()`. */
       readonly headAtMs: number;
     }
-  /** An unstreamed answer, with the facts read from it. It has no bytes if the client has left or there was no room for them. */
+  /** An unstreamed answer, with the facts read from it. `bytes` is undefined if the client disconnected or the process had no room to buffer them. */
   | { readonly kind: 'body'; readonly bytes: Buffer | undefined; readonly usage: Usage; readonly contentBytes: number }
-  /** An error or a redirect of the upstream, which the client gets unchanged and free of charge. */
+  /** An error or redirect of the upstream. The gateway relays it unchanged and does not charge for it. */
   | { readonly kind: 'relay'; readonly head: readonly Buffer[]; readonly chunks: ChunkReader }
-  /** The client left after the upstream took the request, and no answer came in time. `sentAtMs` is on the same clock. */
+  /** The client disconnected after the upstream accepted the request, and no answer came in time. `sentAtMs` is on the clock of `performance.now()`. */
   | { readonly kind: 'abandoned'; readonly sentAtMs: number }
 );
 
@@ -181,8 +181,8 @@ export type StreamAnswer = Answer & { readonly kind: 'stream' };
 export type UpstreamHeaders = Readonly<Record<string, string | string[] | undefined>>;
 
 /**
- * The fields that policies leave for later policies; one policy writes each. A package adds its own: `declare module
- * 'tollgate/policy' { interface CallFields { tenant: Tenant } }`.
+ * The fields of a call that policies write for later policies. Each field has one policy that writes it. A package adds its own: `declare
+ * module 'tollgate/policy' { interface CallFields { tenant: Tenant } }`.
  */
 export interface CallFields {
   key: CallKey;
@@ -193,7 +193,7 @@ export interface CallFields {
   answer: Answer;
 }
 
-/** The name of a field that one policy leaves for later ones. */
+/** The name of a field of a call that one policy writes for later policies. */
 export type CallField = keyof CallFields;
 
 /** The members that every call has. A package must not add a field with one of these names. */
@@ -229,23 +229,25 @@ const OWN_MEMBERS: Readonly<Record<Exclude<keyof Call, CallField>, true>> = {
   endStep: true,
 };
 
-/** True if a policy may leave a field of this name. */
+/** Returns whether a policy may write a field of this name; no member of `Call` may have it. */
 export function mayBeField(name: string): boolean {
   return !Object.hasOwn(OWN_MEMBERS, name) && !(name in Object.prototype);
 }
 
-/** The facts that the policies of a pipeline declare to earlier steps and to our own API, by their settings. */
+/** What the policies of a pipeline announce to earlier steps and to the gateway's own API, according to their settings. */
 export interface Declared {
-  /** key-auth: how many calls and other requests a key and an account may have under way. */
+  /** How many calls and other requests of a key and of an account may run at once; from key-auth. */
   readonly concurrentCalls?: ConcurrencyLimits;
+  /** strategy-routing: the pipeline also sends calls to upstreams that speak another protocol. */
+  readonly translates?: true;
 }
 
-/** The facts of the usage record beside tokens and money. Each is written as it becomes known. */
+/** The facts of the usage record except tokens and money. Policies write each fact as soon as they know it. */
 export interface CallFacts {
   strategy: string | undefined;
   attempts: number;
   upstream: string | undefined;
-  /** What a translated request promises less of than the client asked for, in the client's words. */
+  /** The features of the request that a translated request guarantees less strictly than the client asked, in the client's words. */
   weakened: readonly string[];
   model: string | undefined;
   fallback: boolean;
@@ -253,34 +255,34 @@ export interface CallFacts {
   source: 'provider' | 'platform';
   errorCode: string | undefined;
   firstTokenMs: number | undefined;
-  /** How long an unstreamed answer took until all of it was there. */
+  /** How long an unstreamed answer took until it was complete, in ms; undefined for a stream. */
   wholeMs: number | undefined;
-  /** How long the call has waited for the client's body and for upstreams to begin their answers. */
+  /** How many milliseconds the call has waited for the client's body and for upstreams to begin their answers. */
   waitedMs: number;
-  /** The time that the gateway itself took until it wrote the head of an upstream's answer: all but `waitedMs`. */
+  /** How many milliseconds the gateway itself took until it wrote the head of an upstream's answer: the whole time without `waitedMs`. */
   addedMs: number | undefined;
   readonly routing: RoutingFacts;
-  /** failover: every request to an upstream, in order, because vendors charge for each. */
+  /** Every request to an upstream, in order, from failover. Each is recorded, because vendors charge for each. */
   readonly made: MadeAttempt[];
-  /** Set once the ledger has accepted the reservation. From then on settling writes the record. */
+  /** The id of the hold; set once the ledger has accepted it. From then on, the settle writes the usage record. */
   reservationId: string | undefined;
-  /** model-request: the session and the agent of the call, as they are recorded. */
+  /** The ids of the session and the agent in recorded form, from model-request. */
   sessionId: string | undefined;
   agentId: string | undefined;
-  /** reserve-settle: how the call was charged; undefined if there was no reservation. */
+  /** How the call was charged, from reserve-settle; undefined if there was no reservation. */
   billing: Ending['billing'] | undefined;
   usage: Usage | undefined;
-  /** The amount charged for the call. */
+  /** The amount that the customer is charged for the call, in 1e-8 USD. */
   costE8: bigint;
   /** The usage that was charged; undefined if nothing was charged. */
   charged: Usage | undefined;
-  /** The cost at the upstream's prices. It serves to compare upstreams, whatever the customer pays. */
+  /** The cost at the upstream's prices, in 1e-8 USD. It serves to compare upstreams and does not depend on the customer's prices. */
   upstreamCostE8: bigint;
-  /** null: the rollouts were checked, and the call is in none. */
+  /** The part of the call in a rollout; null: in none; undefined: the rollouts were not checked. */
   rollout: RolloutPart | null | undefined;
 }
 
-/** The candidate that also gets the call after its end. The client never sees its answer. */
+/** The candidate to which a rollout sends a copy of the call after its end. The client never sees that answer. */
 export interface Mirror {
   readonly candidate: Candidate;
   readonly part: RolloutPart;
@@ -291,7 +293,7 @@ export class Call implements Partial<CallFields> {
   readonly id = newRequestId();
   /** When the call began, in RFC 3339 with milliseconds, UTC. */
   readonly createdAt = new Date().toISOString();
-  /** When the call began on a monotonic clock, for durations. */
+  /** When the call began on the monotonic clock of `performance.now()`, for durations. */
   readonly startedMs = performance.now();
   readonly protocol: Protocol;
   readonly method: string;
@@ -338,25 +340,25 @@ export class Call implements Partial<CallFields> {
   meter?: UsageCounter;
   answer?: Answer;
 
-  /** The call's place among the open calls. */
+  /** The call's index in the set of open calls; -1 before it is in the set. */
   place = -1;
 
-  /** strategy-routing: the candidate that failover sends the call to after its end. */
+  /** The candidate to which failover sends a copy of the call after its end; chosen by strategy-routing. */
   mirror: Mirror | undefined;
 
-  /** The upstream side of the client's WebSocket; undefined if the call did not come over one. */
+  /** The upstream side of the client's WebSocket; undefined if the client sent the call over HTTP. */
   readonly upstreamSocket: UpstreamSocket | undefined;
 
-  /** Finds the ids of objects that the answer creates; undefined if it creates none. */
+  /** Collects the ids of vendor objects that the answer creates; undefined if it creates none. */
   newIds?: NewIds | undefined;
 
-  /** failover: the room of the answer's bytes while they wait for the client. */
+  /** The memory that failover has reserved for bytes of the answer that wait for the client. */
   room: AnswerRoom | undefined;
 
   /** The trace of the call; undefined if it is not sampled. */
   trace: CallTrace | undefined;
 
-  /** The headers that tell upstreams the trace; undefined if nothing is traced. */
+  /** The headers that pass the trace context to upstreams; undefined if there is none. */
   traceHeaders: TraceHeaders | undefined;
 
   #leaving: AbortController | undefined;
@@ -392,38 +394,38 @@ export class Call implements Partial<CallFields> {
     return this.trace?.traceId;
   }
 
-  /** Notes that a step runs. While it runs, the step itself handles a client that leaves; the endings run afterwards. */
+  /** Notes that a step runs. If the client disconnects meanwhile, the step itself handles that, and the end-of-call handlers run after the step. */
   beginStep(): void {
     this.#isInStep = true;
   }
 
-  /** Notes that a step has ended. `continues`: another step follows at once, and the last one ends the call. */
+  /** Notes that a step has ended. `continues`: another step follows at once, so the call does not end here even if the client has disconnected. */
   endStep(continues = false): void {
     this.#isInStep = false;
     if (this.#isClosed && !continues) void this.end();
   }
 
-  /** True if the client left before its answer was complete, or if the call was cut off. */
+  /** Whether the client disconnected before its answer was complete, or the stopping process cut the call off. */
   get hasLeft(): boolean {
     return this.#hasLeft;
   }
 
-  /** The error that cut the call off before its answer was complete. A client that is still there gets this error. */
+  /** The error with which the stopping process cut the call off; undefined if it did not. A client that is still connected gets this error. */
   get cutOffBy(): GatewayError | undefined {
     return this.#cutOffBy;
   }
 
-  /** True if the process stopped before the call ended. */
+  /** Whether the stopping process cut the call off before its end. */
   get isCutOff(): boolean {
     return this.#cutOffBy !== undefined;
   }
 
-  /** When the client disconnected, on the clock of `performance.now()`; undefined while it is connected, or if the call was cut off before. */
+  /** When the client disconnected, on the clock of `performance.now()`; undefined while it is connected, or if the call was cut off before that. */
   get leftAtMs(): number | undefined {
     return this.#leftAtMs;
   }
 
-  /** Cuts a call off: everything that runs for it stops, even the reading for a client that has left. */
+  /** Cuts the call off: stops all its work, even reading the answer to its end for a client that has disconnected. */
   cutOff(): void {
     if (this.#cutOffBy !== undefined) return;
     this.#cutOffBy = fail('DRAINING', { retryAfterSeconds: 1 });
@@ -432,14 +434,14 @@ export class Call implements Partial<CallFields> {
     this.#whenCutOff = undefined;
   }
 
-  /** Calls the listener when the call is cut off, whether or not its client has left. */
+  /** Calls the listener when the call is cut off, even if its client has already disconnected. */
   onCutOff(listener: () => void): void {
     if (this.#cutOffBy !== undefined) return void listener();
     this.#whenCutOff ??= [];
     this.#whenCutOff.push(listener);
   }
 
-  /** Calls the listener when the client leaves, or at once if it has left. Returns what removes the listener. Cheaper than a signal. */
+  /** Calls the listener when the client disconnects, or at once if it already has. Returns a function that removes it. Costs less than `left`. */
   onLeave(listener: () => void): () => void {
     if (this.#hasLeft) listener();
     else {
@@ -452,7 +454,7 @@ export class Call implements Partial<CallFields> {
     };
   }
 
-  /** A signal that aborts when the client leaves. It is made at the first use. */
+  /** A signal that aborts when the client disconnects. It is created at its first use. */
   get left(): AbortSignal {
     if (this.#leaving === undefined) {
       const leaving = new AbortController();
@@ -473,7 +475,7 @@ export class Call implements Partial<CallFields> {
     for (let listener = this.#whenLeft?.shift(); listener !== undefined; listener = this.#whenLeft?.shift()) listener();
   }
 
-  /** Adds a hook that sees an error before the client does and may replace it. The hooks run in reverse order. */
+  /** Adds a hook that gets an error before the client does and may replace it. The last hook runs first. */
   onRefusal(hook: RefusalHook): void {
     this.#refusalHooks.push(hook);
   }
@@ -484,13 +486,13 @@ export class Call implements Partial<CallFields> {
     return shown;
   }
 
-  /** Adds work that runs once, however the call ends. Works run in reverse order. After the end, new work runs at once. */
+  /** Adds an end-of-call handler, which runs once, however the call ends. The last one added runs first. After the end, a new one runs at once. */
   onEnd(work: EndingWork): void {
     if (this.#hasEnded) void this.#finish([work], 1);
     else this.#endings.push(work);
   }
 
-  /** Runs the work at the end of the call. Never throws or rejects. */
+  /** Runs the end-of-call handlers, at the first call of this function. Never throws or rejects. */
   end(): MaybeLater<void> {
     if (!this.#hasEnded) {
       this.#hasEnded = true;
@@ -499,7 +501,7 @@ export class Call implements Partial<CallFields> {
     return this.#ending;
   }
 
-  /** Runs the first `left` of the endings, the last one first, even if one of them fails. */
+  /** Runs the first `left` handlers, the last of them first. A handler that fails does not stop the others. */
   #finish(endings: readonly EndingWork[], left: number): MaybeLater<void> {
     for (let at = left - 1; at >= 0; at -= 1) {
       try {
@@ -519,7 +521,7 @@ export class Call implements Partial<CallFields> {
 
 type EndingWork = () => unknown;
 
-/** Returns the SDK's count of retries from its header. The official SDKs send 0 in a first attempt. */
+/** Returns how often the client's SDK has retried, from its header; undefined for 0, which the official SDKs send at a first attempt. */
 function clientRetryOf({ headers }: IncomingMessage): number | undefined {
   const count = headers['x-stainless-retry-count'];
   return typeof count === 'string' && /^[1-9]\d{0,3}$/.test(count) ? Number(count) : undefined;

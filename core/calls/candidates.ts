@@ -25,8 +25,8 @@ const NO_TOOLS: readonly ToolUse[] = [];
 type PricedRequest = Pick<ModelRequest, 'reading' | 'refusesUnpriced'>;
 
 /**
- * Leaves out candidates without a price for what a call asks for. A tool or an extra for which no candidate has one goes to those
- * that do not refuse it.
+ * Removes candidates that have no price for what a call uses. If no candidate has a price for a tool or extra, keeps those whose upstream
+ * allows unpriced ones.
  * @throws MODEL_NOT_PRICED when none is left
  */
 export function pricedCandidates(candidates: readonly Candidate[], asked: PricedRequest): readonly Candidate[] {
@@ -58,12 +58,12 @@ function isPriced({ meters, models }: Extra, candidate: Candidate): boolean {
   return meters?.every((meter) => !candidate.model.price.unpriced.has(meter)) ?? false;
 }
 
-/** A further model that a call may run, at the customer's price. */
+/** A further model that the upstream may run for a call, at the customer's price. */
 interface FurtherModel extends Pick<NeededModel, 'maxOutputTokens'> {
   readonly model: ModelEntry;
 }
 
-/** Returns those of some models that the candidate's upstream has. */
+/** Returns the further models of a call that the candidate's upstream has. */
 export function furtherModels(
   models: readonly NeededModel[],
   { upstream, priceOf = upstreamPrice }: Pick<Candidate, 'upstream' | 'priceOf'>,
@@ -77,10 +77,10 @@ export function furtherModels(
 const NO_EXTRAS: readonly Extra[] = [];
 const NOTHING: readonly string[] = [];
 
-/** Returns the names of what a call asks for without a price at the candidate, and answers do not report. */
+/** Returns the names of extras of a call that have no price at the candidate and that no usage report counts. */
 export function unpricedUnseen({ extras = NO_EXTRAS }: CostFactors, candidate: Candidate): readonly string[] {
   if (extras.length === 0) return NOTHING;
-  // Answers count the tokens of a meter apart.
+  // Skips extras with meters, because usage reports count their tokens separately.
   return extras.flatMap((extra) => (extra.meters !== undefined || isPriced(extra, candidate) ? [] : extra.name));
 }
 
@@ -96,10 +96,10 @@ function withVariants(candidates: readonly Candidate[], { asked }: CostFactors):
   });
 }
 
-/** The members that name a variant. All protocols use the same names. */
+/** The member of a request that asks for each kind of variant. All protocols use the same names. */
 const MEMBERS = { tier: 'service_tier', speed: 'speed', geo: 'inference_geo' } as const;
 
-/** Rejects a model that the key may not call. It reads the key again first, because a newer version may allow the model. */
+/** Rejects a call if its key may not use the model. Reads the key's settings again before it rejects, because newer ones may allow the model. */
 export function assertAllowed(
   { catalog, keys }: { readonly catalog: Catalog; readonly keys: ApiKeys },
   key: CallKey,
@@ -119,7 +119,7 @@ function notAllowed(modelRequested: string): GatewayError {
   });
 }
 
-/** Returns the models that the key must allow for a call. These belong to the name in the request, even if a rollout changes the model. */
+/** Returns the entries of the model that the client's key must allow. They belong to the model name in the request, even if a rollout replaces the model. */
 export function askedFor(
   { catalog }: { readonly catalog: Catalog },
   { candidates, request, facts }: Pick<Call, 'facts'> & Pick<CallFields, 'candidates' | 'request'>,
@@ -129,7 +129,7 @@ export function askedFor(
   return 'found' in lookup ? lookup.found.entries : candidates;
 }
 
-/** Returns the error for a call whose version none of these upstreams accepts; undefined if one accepts it, or if there is no upstream. */
+/** Returns an error if none of these upstreams accepts the call's protocol version; undefined if one accepts it, or if there is no upstream. */
 export function refusedVersion(
   upstreams: readonly Pick<Upstream, 'versions'>[],
   request: Pick<ModelRequest, 'protocol' | 'headers'>,
@@ -145,8 +145,8 @@ export function refusedVersion(
 }
 
 /**
- * Returns the one candidate that has the object a call names, with the credential that created it. It ignores an ejection, because
- * no other candidate can answer.
+ * Returns the candidate whose upstream stores the vendor object that a call names, with the credential that created the object. It may be
+ * ejected, because no other candidate can answer.
  * @throws MODEL_NOT_SUPPORTED, ALL_PROVIDERS_FAILED, UPSTREAM_RATE_LIMITED
  */
 export function keptCandidate<C extends Pick<Candidate, 'upstream'>>(
@@ -181,7 +181,7 @@ export function keptCandidate<C extends Pick<Candidate, 'upstream'>>(
   return { ...candidate, upstream: pinnedTo(candidate.upstream, credential) };
 }
 
-/** Returns the input that a call is expected to have at a model; at most its context window for each input. */
+/** Returns the estimated input tokens of a call at a model. The context window limits them, for each input of an embeddings call. */
 export function estimatedInput(
   { inputTokensEstimate, inputs = 1 }: Pick<ModelRequest, 'inputTokensEstimate' | 'inputs'>,
   { context = Number.POSITIVE_INFINITY }: Partial<Pick<ModelEntry, 'context'>> = {},

@@ -7,7 +7,7 @@ import type { TraceHeaders } from '../traces/tracing';
 import type { AttemptOutcome } from '../wire/dial-failure';
 import type { ExchangeHead } from '../wire/upstream-exchange';
 
-/** One request to an upstream. Its members are written as they become known. */
+/** One request to an upstream. The gateway sets its members as it learns them. */
 export interface MadeAttempt {
   readonly candidate: Pick<Candidate, 'upstream' | 'model' | 'adapter'>;
   readonly startedAtMs: number;
@@ -16,14 +16,14 @@ export interface MadeAttempt {
   status: number | undefined;
   ms: number;
   upstreamRequestId: string | undefined;
-  /** Its usage at the upstream; undefined if unknown. */
+  /** The usage that the upstream counts for the attempt; undefined if unknown. */
   usage: Usage | undefined;
   isReported: boolean;
-  /** Its cost at the upstream's prices, in 1e-14 USD; undefined if the charge has not counted it. */
+  /** The cost at the upstream's prices, in 1e-14 USD; undefined if no charge has computed it. */
   costE14: bigint | undefined;
 }
 
-/** Returns an attempt that begins now. It counts as cancelled until it has a result. */
+/** Returns an attempt that begins now. Its outcome is `cancelled` until it has another one. */
 export function beginAttempt(candidate: MadeAttempt['candidate'], cause: AttemptCause): MadeAttempt {
   return {
     candidate,
@@ -41,14 +41,14 @@ export function beginAttempt(candidate: MadeAttempt['candidate'], cause: Attempt
 
 const MAX_REQUEST_ID_LENGTH = 200;
 
-/** Returns the id that an upstream gave a request. Vendors find the request in their logs by it. */
+/** Returns the upstream's id of a request, with which the vendor finds the request in its logs. */
 export function upstreamRequestId(headers: ExchangeHead['headers']): string | undefined {
   const id = headers['request-id'] ?? headers['x-request-id'] ?? headers['x-amzn-requestid'];
   const text = typeof id === 'string' ? id : id?.[0];
   return text?.slice(0, MAX_REQUEST_ID_LENGTH);
 }
 
-/** Returns the attempt as it is recorded. `number` is its place if the list does not give it. */
+/** Returns the attempt in the form of upstream_attempts. `number` is its number within the call; undefined: its place in the list. */
 export function recordedAttempt(made: MadeAttempt, number?: number): RecordedAttempt {
   const { startedAtMs, cause, outcome, status, ms } = made;
   const { upstream, model } = made.candidate;
@@ -70,14 +70,14 @@ export function recordedAttempt(made: MadeAttempt, number?: number): RecordedAtt
   };
 }
 
-/** Returns a pass as it is recorded. It copies each member, because object spreads would cost more than all else here. */
+/** Returns a pass in recorded form. It copies each member, because object spreads would cost more than the rest of the record. */
 export function recordedPass({ model, tier, speed, geo, counts }: Pass): Record<string, string | number | undefined> {
   const pass: Record<string, string | number | undefined> = { model, tier, speed, geo };
   for (const [meter, count] of counts) pass[meter] = count;
   return pass;
 }
 
-/** Returns the cost of an attempt at its upstream's prices, in 1e-14 USD. */
+/** Returns the cost of an attempt at its upstream's prices, in 1e-14 USD; 0 if its usage is unknown or invalid. */
 export function attemptCostE14(made: MadeAttempt): bigint {
   if (made.costE14 !== undefined) return made.costE14;
   return isCountable(made.usage) ? costE14Of(made.usage, made.candidate) : 0n;
@@ -87,7 +87,7 @@ function costE14Of(usage: Usage, candidate: MadeAttempt['candidate']): bigint {
   return chargeOf(usage, (pass) => entryOf(candidate, pass).price).exactE14;
 }
 
-/** True if the counts can have a cost. An upstream may report anything, so each count must be a whole number from 0. */
+/** Returns whether a cost can be computed. An upstream may report anything, so each count must be a whole number ≥ 0. */
 function isCountable(usage: Usage | undefined): usage is Usage {
   if (usage === undefined || usage.passes.length === 0) return false;
   for (const { counts } of usage.passes)
@@ -99,23 +99,23 @@ function isCountable(usage: Usage | undefined): usage is Usage {
 /** The trace of a sampled call. */
 export interface CallTrace {
   readonly traceId: string;
-  /** Begins the span of an attempt; undefined if it is not sampled. `number` is its place from 1, or 0 for a mirror. */
+  /** Begins the span of an attempt; returns undefined if the attempt is not sampled. `number` is its number within the call, from 1; 0 for a mirror. */
   begin(made: MadeAttempt, number: number): AttemptTrace | undefined;
-  /** Ends the span of a failed attempt. The span of an answer ends with its call, and a mirror ends its own. */
+  /** Ends the span of a failed attempt. The span of an answered attempt ends with its call, and the mirror ends its own span. */
   end(made: MadeAttempt): void;
-  /** Notes an event of the stream that has a stop reason. */
+  /** Adds the stop reason in an event of the stream to the trace. */
   noteFinish(event: SseEvent): void;
-  /** Notes that the stream has broken off. */
+  /** Records in the trace that the stream ended before it was complete. */
   noteBreak(outcome: AttemptOutcome): void;
 }
 
 /** The trace of one attempt at an upstream. */
 export interface AttemptTrace {
-  /** The headers that make the upstream's own spans part of this one. */
+  /** The headers with which the upstream's own spans become children of this span. */
   readonly headers: TraceHeaders | undefined;
-  /** Notes a whole unstreamed answer. */
+  /** Records a complete unstreamed answer in the span. */
   noteBody(body: unknown): void;
-  /** Notes that a stream has its first content. `first` is its first event. */
+  /** Records that the first content of a stream has arrived. `first` is the first event of the stream. */
   noteStream(first: SseEvent | undefined): void;
   end(): void;
 }

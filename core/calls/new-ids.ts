@@ -5,26 +5,26 @@ import { findPlace } from '../http/json-members';
 import type { EventPaths, KeptRule, RequestTable, SharedObject } from '../protocols/request-table';
 import { REQUEST_TABLES } from '../protocols/request-tables';
 
-/** An object that an answer has created. */
+/** A vendor object that an answer has created. */
 interface FoundId {
   readonly kind: SharedObject;
   readonly id: string;
   readonly candidate: Candidate;
   readonly days: number;
-  /** The ids of its items. */
+  /** The ids of the object's items. */
   readonly items: readonly string[];
-  /** Whether its items contain only text that the model wrote. */
+  /** Whether the object's items contain only text that the model wrote. */
   readonly areItemsWritten: boolean;
 }
 
-/** The longest id. A longer one is no real id and would fill the memory. */
+/** The most characters of an id. Longer ids are ignored, because they are no real ids and would fill the memory. */
 const MAX_ID_LENGTH = 1_000;
-/** The most items of one answer. Calls cannot name further ones, because their ids would fill the memory. */
+/** The most items of one answer. Further items are ignored, because their ids would fill the memory; clients cannot name them in calls. */
 const MAX_ITEMS = 500;
-/** The largest event that is parsed. A larger one may repeat the whole request. */
+/** The most characters of an event that is parsed as a whole. A larger event may repeat the whole request. */
 const MAX_PARSED_EVENT = 256 * 1024;
 
-/** Finds the ids of objects that the answers to one call create. Only a call that can create any has one. */
+/** Collects the ids of vendor objects that the answers to one call create. Only calls that can create objects have one. */
 export class NewIds {
   readonly #rules: readonly (readonly [SharedObject, KeptRule])[];
   readonly #items: RequestTable['items'];
@@ -41,7 +41,7 @@ export class NewIds {
     });
   }
 
-  /** Collects the ids of new vendor objects from an unstreamed answer. */
+  /** Collects the ids of new vendor objects from the parsed body of an unstreamed answer. */
   noteBody(candidate: Candidate, body: unknown): void {
     for (const [kind, rule] of this.#rules) {
       this.#note(candidate, kind, rule, valueAt(body, rule.answer));
@@ -50,7 +50,7 @@ export class NewIds {
     }
   }
 
-  /** Reads an event of a stream. Some upstreams name an event only in its data. */
+  /** Collects ids from an event of a stream. Some upstreams send the event's name only in its data. */
   noteEvent(candidate: Candidate, { name, data = '' }: SseEvent): void {
     const isNamed = name !== undefined && name !== '';
     const isLarge = data.length > MAX_PARSED_EVENT;
@@ -65,7 +65,7 @@ export class NewIds {
     }
   }
 
-  /** Returns the objects found since the last call. */
+  /** Returns the objects found since the previous `take`, and forgets them. */
   take(): readonly FoundId[] {
     const found = [...this.#found.values()];
     this.#found = new Map();
@@ -82,7 +82,7 @@ export class NewIds {
     this.#newest.set(kind, found);
   }
 
-  /** Notes an item. It belongs to the last object that the same upstream has named. */
+  /** Adds an item to the newest object of its kind, if the same upstream created that object. */
   #noteItem(candidate: Candidate, kind: SharedObject, item: unknown): void {
     const id = memberOf(item, 'id');
     const owner = this.#newest.get(kind);
@@ -110,7 +110,7 @@ function pathIn(events: EventPaths | undefined, name: string): readonly string[]
   return events !== undefined && Object.hasOwn(events, name) ? events[name] : undefined;
 }
 
-/** Returns the value at a path of a parsed value, or of the JSON text of one. */
+/** Returns the value at a path of a parsed value, or of JSON text in a Buffer. */
 function valueAt(value: unknown, path: readonly string[]): unknown {
   if (!(value instanceof Buffer)) return path.reduce(memberOf, value);
   const place = findPlace([value], path);

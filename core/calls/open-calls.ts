@@ -9,14 +9,14 @@ export class OpenCalls {
 
   constructor(private readonly ended: CallEnded = () => undefined) {}
 
-  /** Returns how many calls are open, and how many of them have a stream as their answer. */
+  /** Returns how many calls are open, and how many of them have a streamed answer. */
   count(): { readonly calls: number; readonly streams: number } {
     let streams = 0;
     for (const { answer } of this.#calls.all()) if (answer?.kind === 'stream') streams += 1;
     return { calls: this.#calls.size, streams };
   }
 
-  /** Adds a call. Work registered here first runs last at the call's end. */
+  /** Adds a call, and removes it at its end. It is added first, so its end-of-call handler runs last. */
   add(call: Call): Call {
     this.#calls.add(call);
     call.onEnd(() => {
@@ -27,7 +27,7 @@ export class OpenCalls {
     return call;
   }
 
-  /** Resolves when no call is open, including calls that are read on for a client that has left. */
+  /** Resolves when no call is open. Calls whose answers are read to their end for disconnected clients count as open. */
   none(): Promise<void> {
     return new Promise((resolve) => {
       this.#whenNone = resolve;
@@ -41,23 +41,20 @@ export class OpenCalls {
   }
 }
 
-/**
- * The most unstreamed calls of one account in one process that may run without their clients. At this number further unstreamed
- * calls are refused.
- */
+/** The most unstreamed calls of one account that a process continues after their clients disconnected. It then refuses further ones. */
 export const MAX_DETACHED_CALLS = 8;
 
-/** Counts by account the unstreamed calls of this process that are read to their end although their clients have left. */
+/** Counts by account the unstreamed calls of this process whose answers it reads to their end although the clients have disconnected. */
 class DetachedCalls {
   readonly #counts = new Map<string, number>();
 
-  /** Counts a call whose client has left. Returns what ends its count. */
+  /** Counts a call whose client has disconnected. Returns the function that ends its count. */
   enter(accountId: string): () => void {
     this.#add(accountId, 1);
     return () => this.#add(accountId, -1);
   }
 
-  /** True while the account has as many such calls as it may have. */
+  /** Returns whether the account has reached `MAX_DETACHED_CALLS`. */
   isFull(accountId: string): boolean {
     return (this.#counts.get(accountId) ?? 0) >= MAX_DETACHED_CALLS;
   }
@@ -69,5 +66,5 @@ class DetachedCalls {
   }
 }
 
-/** The count of the process. All pipelines share it. */
+/** The counts of this process, which all its pipelines share. */
 export const DETACHED_CALLS = new DetachedCalls();

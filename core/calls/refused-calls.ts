@@ -8,8 +8,9 @@ import { insertUsage } from '../ledger/outbox/rows';
 import type { UsageRecord } from './usage-record';
 
 /**
- * Writes usage records of calls that were refused before a reservation, in bounded, best-effort batches; money never depends on
- * them. The first five of a key, code and second are written each, the others as one record that counts them.
+ * Writes usage records of calls that the gateway refused before a reservation, in bounded batches and without a guarantee; money never
+ * depends on these records. The first five calls of one key, error code and second have one record each. The rest share one record that
+ * counts them.
  */
 export interface RefusedCalls {
   add(record: UsageRecord): void;
@@ -25,7 +26,7 @@ const droppedRecords = new Counter({
 interface RefusedCallsOptions {
   readonly database: Knex;
   readonly log: Logger;
-  /** The most records that wait for the database, and the most groups that are added up; further ones are dropped and counted. */
+  /** The most records that wait for the database, and the most groups that are summed. Further records are dropped and counted as dropped. */
   readonly maxWaiting?: number;
   readonly writeEveryMs?: number;
   readonly nowMs?: () => number;
@@ -62,14 +63,14 @@ export function startRefusedCalls(options: RefusedCallsOptions): RefusedCalls {
         log.warn({ reason: String(error) }, 'usage records of refused calls could not be written to Postgres');
     }
   };
-  // The loop writes one batch at a time. The next batch collects meanwhile, within its bound.
+  // The loop writes one batch at a time. Meanwhile new records collect for the next batch, at most `maxWaiting`.
   const loop = startLoop(
     async () => {
       const finished = sums.take(second());
       if (waiting.length > 0 || finished.length > 0) await write(finished);
     },
     {
-      // A sum is written after its second has ended. `add` wakes the loop for all other records.
+      // The loop writes a sum after its second has ended. For all other records `add` wakes it.
       everyMs: () => (sums.isEmpty ? IDLE_EVERY_MS : writeEveryMs),
       firstAfterMs: writeEveryMs,
       collectMs: writeEveryMs,
@@ -92,12 +93,12 @@ export function startRefusedCalls(options: RefusedCallsOptions): RefusedCalls {
   };
 }
 
-/** False for a call whose reserve got no answer. It may learn its reservation later, so it has a record of its own. */
+/** Returns whether a sum may count the record. A LEDGER_UNAVAILABLE call may learn its reservation later, so it needs its own record. */
 function isOneOfManyAlike({ errorCode }: UsageRecord): boolean {
   return errorCode !== 'LEDGER_UNAVAILABLE';
 }
 
-/** How many refused calls of one key, code and second have a record each. The next record counts all the others. */
+/** How many refused calls of one key, error code and second have one record each. One further record counts the rest. */
 const RECORDED_SINGLY = 5;
 
 interface Group {
@@ -106,17 +107,14 @@ interface Group {
   sum: UsageRecord | undefined;
 }
 
-/** Adds up refused calls by key, code and second, so that the number of records does not grow with their rate. */
+/** Sums refused calls by key, error code and second, so that the number of records does not grow with the rate of refusals. */
 class SummedRefusals {
   readonly #groups = new Map<string, Group>();
 
-  /** `maxGroups`: the most groups at a time. */
+  /** `maxGroups`: the most groups (key, error code and second) at a time. */
   constructor(private readonly maxGroups: number) {}
 
-  /**
-   * Adds a record of this second. Returns whether to write it as it is, whether the sum of its group counts it, or whether there
-   * is no room for its group.
-   */
+  /** Adds a record of this second. Returns whether to write it alone (`single`), whether a sum counts it, or whether there was no room for its group. */
   add(record: UsageRecord, second: number): 'single' | 'summed' | 'dropped' {
     const id = `${record.keyId} ${record.errorCode ?? ''} ${second}`;
     const group = this.#groups.get(id) ?? { second, recorded: 0, sum: undefined };
@@ -128,7 +126,8 @@ class SummedRefusals {
       group.recorded += 1;
       return 'single';
     }
-    // The sum has no time to a first token, which would count several times, and no session, because the calls may belong to several.
+    // The sum has no `firstTokenMs`, because one time would count for several calls, and no session, because the calls may belong to several
+    // sessions.
     const unlike = { firstTokenMs: undefined, sessionId: undefined, agentId: undefined };
     group.sum = { ...(group.sum ?? record), ...unlike, calls: (group.sum?.calls ?? 0) + 1 };
     return 'summed';
@@ -138,7 +137,7 @@ class SummedRefusals {
     return this.#groups.size === 0;
   }
 
-  /** Takes the sums of the seconds before this one and forgets their groups; without an argument takes all. */
+  /** Returns the sums of all seconds before `second` and forgets their groups; without an argument, returns all sums. */
   take(second = Number.POSITIVE_INFINITY): readonly UsageRecord[] {
     const sums: UsageRecord[] = [];
     for (const [id, group] of this.#groups) {

@@ -2,10 +2,10 @@ import type { RoutingFacts } from './call';
 
 export const ROUTING_HEADER = 'X-Tollgate-Routing';
 
-/** The most candidates in the header. Common proxies accept no longer headers. */
+/** The most candidates in the header, because common proxies reject longer headers. */
 const MAX_CANDIDATES = 8;
 
-/** Returns the ranking and its outcome as JSON, for clients that may ask for it; undefined for all others. */
+/** Returns the ranking and its outcome as JSON; undefined unless the client asked for it and its key may debug. */
 export function routingHeader({ explained, of, attempts }: RoutingFacts): string | undefined {
   if (explained === undefined) return undefined;
   const candidates = explained.candidates.slice(0, MAX_CANDIDATES);
@@ -13,7 +13,7 @@ export function routingHeader({ explained, of, attempts }: RoutingFacts): string
   return toAscii(JSON.stringify({ ...explained, candidates, of, leftOut, attempts }));
 }
 
-/** Escapes all but ASCII, because names of models may be any text and a header is ASCII. */
+/** Escapes all characters that are not printable ASCII, because model names may be any text and a header value must be ASCII. */
 function toAscii(json: string): string {
   return json.replace(/[^\x20-\x7e]/g, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }

@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Knex } from 'knex';
 
-/** The headers in which agents name their session: Claude Code, Codex and OpenCode. The first one present counts. */
+/** The headers in which Claude Code, Codex and OpenCode send their session id. The first one present is used. */
 const SESSION_HEADERS = ['x-claude-code-session-id', 'session-id', 'x-session-id', 'x-session-affinity'] as const;
 const AGENT_HEADER = 'x-claude-code-agent-id';
 
@@ -14,15 +14,15 @@ export function sessionOf(headers: IncomingHttpHeaders): string | undefined {
   return undefined;
 }
 
-/** Returns the agent of the session that sends the call. The main agent does not name itself. */
+/** Returns the id of the agent that sends the call within its session; undefined for the main agent, which sends no id. */
 export function agentOf(headers: IncomingHttpHeaders): string | undefined {
   return textIn(headers[AGENT_HEADER]);
 }
 
-/** The session in `user_<device>_account_<uuid>_session_<uuid>`, which other versions of Claude Code send instead of JSON. */
+/** The session id in `user_<device>_account_<uuid>_session_<uuid>`, which some versions of Claude Code send instead of JSON. */
 const JOINED = /^user_.*_session_(.+)$/s;
 
-/** Returns the session within `metadata.user_id`, which also has device and account. `metadata` is the member's JSON text. */
+/** Returns the session id within `metadata.user_id`, which also names device and account. `metadata` is the member's JSON text. */
 export function sessionInMetadata(metadata: string | undefined): string | undefined {
   if (metadata === undefined) return undefined;
   const userId = textIn(memberOf(JSON.parse(metadata), 'user_id'));
@@ -47,7 +47,7 @@ const CACHE_NAME_CHARACTERS = 32;
 
 const PLAIN = /^[A-Za-z0-9._:-]{1,64}$/;
 
-/** What clients name, in the forms in which the gateway keeps it or passes it on. All nodes make the same, also after a restart. */
+/** Converts clients' session ids and cache names to the forms that the gateway records or sends. All nodes compute the same, even after a restart. */
 export class SessionIds {
   readonly #secret: string;
 
@@ -55,21 +55,24 @@ export class SessionIds {
     this.#secret = secret;
   }
 
-  /** Returns the id of a session or agent for usage records: unchanged if it looks like one, and a keyed hash of any other text. A recorded id stays unchanged. */
+  /**
+   * Returns the id of a session or agent for usage records: unchanged if it looks like an id, otherwise a keyed hash of the text. A
+   * recorded id stays unchanged when it is recorded again.
+   */
   recorded(id: string): string {
     if (PLAIN.test(id)) return id;
     return `hash:${createHmac('sha256', this.#secret).update(id).digest('base64url')}`;
   }
 
-  /** Returns the name of a part of a vendor's cache that only this account has; without `name`, the account's own part. */
+  /** Returns the name of a part of the vendor's prompt cache that only this account uses; without `name`, the account's default part. */
   cacheName(accountId: string, name?: string): string {
-    // Its own key, because clients can read their recorded ids.
+    // The key of this hash differs from that of recorded ids, because clients can read their recorded ids.
     const digest = createHmac('sha256', `cache ${this.#secret}`).update(JSON.stringify([accountId, name]));
     return digest.digest('hex').slice(0, CACHE_NAME_CHARACTERS);
   }
 }
 
-/** Reads the key of the hash, which all nodes of an installation share. A migration created it. */
+/** Reads the secret key for the hashes, which all nodes of an installation share. A database migration created it. */
 export async function openSessionIds(database: Knex): Promise<SessionIds> {
   const row = await database<{ secret: string }>('session_hash_key').first('secret');
   if (row === undefined) throw new Error('The table session_hash_key is empty. Restore its row from a backup.');

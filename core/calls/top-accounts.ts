@@ -6,7 +6,7 @@ import { type Loop, onFirstFailure, startLoop } from '../base/loop';
 import { metrics } from '../base/metrics';
 import { INPUT_METERS, outputTokens, tokensOf, type Usage } from '../catalog/usage';
 
-/** The sums of an account's calls. */
+/** The sums of an account's calls since the last scrape. */
 interface AccountSum {
   calls: number;
   inputTokens: number;
@@ -14,7 +14,7 @@ interface AccountSum {
   costUsd: number;
 }
 
-/** The name that stands for all accounts without a series of their own. */
+/** The label value for all accounts that have no metric series of their own. */
 export const OTHER = 'other';
 
 /** The most accounts summed between two scrapes; the calls of further accounts count as `other`. */
@@ -24,7 +24,7 @@ function noCalls(): AccountSum {
   return { calls: 0, inputTokens: 0, outputTokens: 0, costUsd: 0 };
 }
 
-/** Adds up the calls of this process by account until the metrics take the sums. */
+/** Sums the calls of this process by account until the next scrape takes the sums. */
 class AccountSums {
   #sums = new Map<string, AccountSum>();
 
@@ -49,12 +49,12 @@ class AccountSums {
   }
 }
 
-/** The sums of all calls of this process. */
+/** The sums of all accounts with calls in this process. */
 export const ACCOUNT_SUMS = new AccountSums();
 
 const ASKED_EVERY_MS = 60_000;
 
-/** The accounts that spent most in this hour and the one before, the first one first. */
+/** The accounts that spent most in this hour and the previous one, highest first. */
 const SPENDERS = `
   SELECT account_id FROM usage_sums
   WHERE grouped_by = 'none' AND hour >= date_bin('1 hour', now() - interval '1 hour', '2000-01-01 00:00:00+00')
@@ -69,8 +69,8 @@ interface TopAccountsOptions {
 }
 
 /**
- * Gives series of their own to the accounts that spend most; all others count as `other`. Postgres is asked, so that all processes
- * choose the same ones. Free places go to the accounts that call first.
+ * Gives the accounts that spend most their own metric series; all others count as `other`. The loop reads the accounts from Postgres, so
+ * that all processes choose the same ones. Free series go to the accounts that call first.
  */
 export function startTopAccounts({ database, log, most, everyMs = ASKED_EVERY_MS }: TopAccountsOptions): Loop {
   let shown = new Set<string>();
@@ -90,7 +90,7 @@ export function startTopAccounts({ database, log, most, everyMs = ASKED_EVERY_MS
     help: 'Calls with a valid key of the accounts that spend most; `other` sums up all other accounts.',
     labelNames: ['account'],
     registers,
-    // The metric that is read first counts for all three.
+    // Prometheus reads this metric first, so its `collect` updates all three.
     collect: count,
   });
   const tokens = new Counter({
@@ -121,7 +121,7 @@ export function startTopAccounts({ database, log, most, everyMs = ASKED_EVERY_MS
     whenFailed: onFirstFailure((error) =>
       log.warn(
         { reason: String(error) },
-        'the accounts that spend most cannot be read; the series stay with those of before',
+        'the accounts that spend most could not be read from Postgres; the metric series keep the previous accounts',
       ),
     ),
   });

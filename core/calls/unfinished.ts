@@ -5,19 +5,19 @@ import type { Pauses } from '../wire/pauses';
 import type { Call, CallFields, Ending, ModelRequest, StreamAnswer } from './call';
 
 /**
- * Who pays for an answer that is not whole; docs/money.md, section "Endings". An upstream that breaks off is not paid, unless its
- * client caused it by not reading. A client that leaves a stream pays for what the upstream has probably produced until the gateway
- * cancelled it.
+ * This file decides who pays for an incomplete answer; docs/money.md, section "Endings". If an upstream breaks off, nothing is charged,
+ * unless the client caused it because it did not read. If a client leaves a stream, it pays for what the upstream has probably produced
+ * until the gateway cancelled it.
  */
 
-/** A time that is long enough for the end of most answers. */
+/** How long the gateway waits for the end of an answer, if most answers end sooner. */
 const BRIEFLY_MS = 10_000;
-/** A time for reading an answer to its end. The upstream's own timeouts end most readings earlier. */
+/** How long the gateway reads an answer to its end. The upstream's own timeouts end most readings earlier. */
 const TO_ITS_END_MS = 900_000;
 
 type PaidCall = Pick<Call, 'isCutOff' | 'leftAtMs'> & Pick<CallFields, 'request' | 'reservation' | 'meter'>;
 
-/** Returns for how many milliseconds the gateway reads an upstream that took a request after the client has left. */
+/** Returns for how many milliseconds the gateway reads the answer of an upstream that accepted a request after the client has disconnected. */
 export function drainMs(
   { request, reservation }: Pick<PaidCall, 'request' | 'reservation'>,
   { stopsOnCancel }: Candidate['upstream'],
@@ -27,8 +27,8 @@ export function drainMs(
 }
 
 /**
- * Returns for how many milliseconds an upstream may be silent before it answers an unstreamed call, if the longest answer that the
- * call allows explains more than `timeouts.headers`; undefined otherwise. The upstream probably works during this time.
+ * Returns for how many milliseconds an upstream may be silent before it answers an unstreamed call, because it probably generates a long
+ * answer. Returns undefined if the longest allowed answer needs no more than `timeouts.headers`, or for a stream.
  */
 export function thinkingMs(request: ModelRequest, candidate: Candidate, health: UpstreamHealth): number | undefined {
   const { headersMs, answerMs } = candidate.upstream.timeouts;
@@ -37,16 +37,16 @@ export function thinkingMs(request: ModelRequest, candidate: Candidate, health: 
   return Math.max(headersMs, Math.min(ms, answerMs));
 }
 
-/** What is known of an unfinished stream when it ends. */
+/** What is known about a stream that ends incomplete. */
 interface UnfinishedStream extends Pick<StreamAnswer, 'candidate' | 'chunks' | 'headAtMs'> {
   readonly hasContent: boolean;
-  /** Whether the gateway ended it, because the time of reading for an absent client was over. */
+  /** Whether the gateway ended the stream, because the time for reading after the client's disconnect was over. */
   readonly isCancelled: boolean;
-  /** The waits for the client; undefined if there were none. */
+  /** How long the gateway waited for the client to read; undefined if it never waited. */
   readonly clientPauses: Pauses | undefined;
 }
 
-/** Returns what an unfinished stream costs. */
+/** Returns how an incomplete stream is charged. */
 export function endingOfStream(call: PaidCall, stream: UnfinishedStream, health: UpstreamHealth): Ending {
   const { candidate, hasContent, isCancelled, headAtMs, chunks, clientPauses } = stream;
   const { isCutOff, leftAtMs } = call;
@@ -55,12 +55,12 @@ export function endingOfStream(call: PaidCall, stream: UnfinishedStream, health:
     const ms = performance.now() - headAtMs - (chunks.pauses?.totalMs ?? 0);
     return partial(call, candidate, producedIn(ms, call.request, candidate, health));
   }
-  // A stop ends what still waits for the client. An upstream breaks off because of its client only if reading from it paused.
+  // A stop ends streams that wait for clients. Otherwise, the client caused the break only if the gateway paused reading for it.
   const isByClient = (isCutOff ? clientPauses : chunks.pauses)?.wasLong === true;
   return isByClient && hasContent ? partial(call, candidate) : RELEASED;
 }
 
-/** Returns what a call costs whose upstream took it and did not begin to answer. */
+/** Returns how a call is charged whose upstream accepted it but did not begin to answer. */
 export function endingOfUnanswered(
   call: PaidCall,
   candidate: Candidate,
@@ -72,7 +72,7 @@ export function endingOfUnanswered(
   return partial(call, candidate, tokens);
 }
 
-/** Returns the most output tokens of one choice. */
+/** Returns the most output tokens that one choice can have. */
 function outputLimit({ maxOutputTokens }: Pick<ModelRequest, 'maxOutputTokens'>, { model }: Candidate): number {
   return Math.min(maxOutputTokens ?? model.maxOutput, model.maxOutput);
 }
@@ -83,7 +83,7 @@ function partial({ meter }: PaidCall, candidate: Candidate, atLeastTokens = 0): 
   return { ...meter.readPartial(atLeastTokens), candidate, billing: 'partial' };
 }
 
-/** Returns how many output tokens the model has probably produced in this time, shown or not. */
+/** Returns how many output tokens the model has probably produced in `ms` milliseconds, including those that it does not show. */
 function producedIn(ms: number, request: ModelRequest, candidate: Candidate, health: UpstreamHealth): number {
   const { tokensPerSecond } = health.gauge(candidate);
   return Math.min(Math.ceil((tokensPerSecond * ms) / 1_000), outputLimit(request, candidate) * request.choices);

@@ -16,18 +16,17 @@ import type { Call, CallFields, RoutingFacts } from './call';
 import { attemptCostE14, type MadeAttempt, recordedAttempt, recordedPass } from './made-attempt';
 
 /**
- * One row of usage_records, metadata only; docs/contract.md, section 6. The ledger's entry has the cost. The key's name is looked
- * up when records are read, so that calls need not know it. Times are RFC 3339 with milliseconds, UTC. A member that a call does
- * not have is absent.
+ * One row of usage_records, metadata only; docs/contract.md, section 6. The ledger's entry has the cost. The key's name is looked up when a
+ * record is read, so that calls need not load it. Times are RFC 3339 with milliseconds, UTC. A member without a value is absent.
  */
 export interface UsageRecord extends RecordedFields {
-  /** The passes as charged, each with its meters; absent if the token counts say the same. */
+  /** The charged model runs (passes), each with its meters; absent if the token counts alone say the same. */
   readonly passes?: readonly Readonly<Record<string, string | number | undefined>>[] | undefined;
-  /** The doubts about the counts. */
+  /** Why the counts may be wrong or incomplete, such as `unknown`; absent if there is no doubt. */
   readonly flags?: readonly string[] | undefined;
-  /** Why the call took its route; absent if there was no choice and no retry. */
+  /** Why the gateway chose the upstreams of the call; absent if there was one candidate and no retry. */
   readonly routing?: RecordedRouting | undefined;
-  /** Every request to an upstream. Each is a row in upstream_attempts. */
+  /** Every request to an upstream. Each becomes a row in upstream_attempts. */
   readonly made?: readonly RecordedAttempt[] | undefined;
 }
 
@@ -35,7 +34,7 @@ export interface UsageRecord extends RecordedFields {
 export interface RecordedUsage {
   readonly usage?: Usage;
   readonly billing: UsageRecord['billing'];
-  /** Default: `unknown` if the request has a member that is in no table of `core/protocols`. */
+  /** Why the usage may be wrong. Default: `unknown` if the request has a member that is in no table of `core/protocols`. */
   readonly flags?: readonly string[];
   readonly excessE8?: bigint;
 }
@@ -46,7 +45,7 @@ type RecordedRouting = Pick<RoutingFacts, 'candidates' | 'of' | 'attempts'> &
 type Recordable = Pick<Call, 'id' | 'createdAt' | 'startedMs' | 'protocol' | 'path' | 'facts'> &
   Partial<Pick<CallFields, 'key' | 'request'>>;
 
-/** The members of a record that are known when the hold is made, and those that the end of the call adds. */
+/** The members of a record that are known when the hold is made. The end of the call adds all other members. */
 type HeldMember =
   | 'requestId'
   | 'createdAt'
@@ -61,13 +60,13 @@ type HeldMember =
   | 'agentId';
 type EndOfRecord = Omit<UsageRecord, HeldMember>;
 
-/** Returns the record of a call as it stands now. Only a call that shows a key has one. */
+/** Returns the usage record of a call as it is now. A call without a valid key has no record. */
 export function usageRecord(call: Recordable, recorded: RecordedUsage, configRevision: string): UsageRecord {
   const facts = JSON.parse(factsOfHold(call, configRevision)) as Pick<UsageRecord, HeldMember>;
   return { ...facts, ...endOfRecord(call, recorded) };
 }
 
-/** Returns the same as JSON, for a call whose hold had these facts. Its `routing` counts, as the last of repeated members does. */
+/** Returns the usage record as JSON for a call whose hold stored `facts`. If `routing` occurs twice, parsers use the last one. */
 export function recordAfterHold(facts: string, call: Recordable, recorded: RecordedUsage): string {
   return `${facts.slice(0, -1)},${JSON.stringify(endOfRecord(call, recorded)).slice(1)}`;
 }
@@ -108,11 +107,11 @@ function endOfRecord(
   };
 }
 
-/** Returns what is known of a call before its end, as JSON: the beginning of its record, and all of that of a hold that expires. */
+/** Returns as JSON what is known of a call before its end. It is the beginning of its usage record, and the whole record if the hold expires. */
 export function factsOfHold(call: Recordable, configRevision: string): string {
   const { facts, key, request } = call;
   const { intent } = facts.routing;
-  // Members of known characters are not encoded: this text is made for each call and read for few.
+  // Members with known characters are not JSON-encoded, because this text is written for each call and rarely read.
   let text = `{"requestId":"${call.id}","createdAt":"${call.createdAt}"`;
   if (key !== undefined) text += `,"accountId":${JSON.stringify(key.accountId)},"keyId":${JSON.stringify(key.keyId)}`;
   text += `,"protocol":"${call.protocol}","path":${quoted(call.path)}`;
@@ -148,7 +147,7 @@ function isPlain({ model, tier, speed, geo, counts }: Pass): boolean {
   return true;
 }
 
-/** Returns the routing to record; undefined if there was nothing to decide and no retry to note. */
+/** Returns the routing to record; undefined if there was one candidate, one attempt at most, no client retry and no intent. */
 function routingOf({ candidates, of, attempts, clientRetry, intent }: RoutingFacts): UsageRecord['routing'] {
   const isPlain = of < 2 && attempts.length < 2 && clientRetry === undefined && intent === undefined;
   return isPlain ? undefined : { candidates, of, attempts, clientRetry, intent };

@@ -10,28 +10,28 @@ import type { Stop } from '../base/resources';
 import type { SharedObject } from '../protocols/request-table';
 import type { SocketAnswer } from '../wire/upstream-socket';
 
-/** Where an object is, and the usage reported for the answer that created it; undefined if that does not bound its tokens. */
+/** The upstream and credential of a vendor object, and the token counts of the answer that created it; undefined if they are no bound. */
 export type VendorResource = SocketAnswer;
 
 export interface NewVendorResource extends VendorResource {
   readonly accountId: string;
   readonly kind: SharedObject;
   readonly id: string;
-  /** For how many days the vendor keeps it. */
+  /** For how many days the vendor keeps the object. */
   readonly days: number;
-  /** The ids of its items. Calls may name each of them. */
+  /** The ids of the object's items. Calls may name each item. */
   readonly items: readonly string[];
 }
 
-/** The object that an item belongs to. */
+/** An item, with the upstream and credential of the object that it belongs to. */
 interface VendorItem extends VendorResource {
-  /** The same for all items of the object. */
+  /** The object of the item: all items of one object have the same value. */
   readonly owner: string;
 }
 
 /**
- * The objects that vendors keep, each with the account whose call created it. The database has SHA-256 hashes of ids, and the
- * first half of the hash for items.
+ * The objects that vendors store, each with the account whose call created it. Postgres stores SHA-256 hashes of their ids instead of the
+ * ids, and half a hash for items.
  */
 export interface VendorResources {
   /**
@@ -40,11 +40,11 @@ export interface VendorResources {
    */
   find(accountId: string, kind: SharedObject, id: string): Promise<VendorResource | undefined>;
   /**
-   * Returns the items of an account that have one of these ids, by id.
+   * Returns the account's items with these ids, by id.
    * @throws DATABASE_UNAVAILABLE
    */
   findItems(accountId: string, ids: readonly string[]): Promise<ReadonlyMap<string, VendorItem>>;
-  /** Resolves when all objects are written, or after 250 ms. The rest is written later and can be found meanwhile. */
+  /** Resolves when all objects are written to Postgres, or after 250 ms. The process writes the rest later and can find it meanwhile. */
   add(objects: readonly NewVendorResource[]): Promise<void>;
   close: Stop;
 }
@@ -52,9 +52,9 @@ export interface VendorResources {
 export interface VendorResourcesOptions {
   readonly database: Knex;
   readonly log: Logger;
-  /** The most objects of one account. A job drops the oldest. */
-  readonly maxKept: number;
-  /** The most objects that wait for the database. */
+  /** The most objects of one account. A job deletes the oldest ones above this number. */
+  readonly maxVendorResources: number;
+  /** The most objects that wait to be written to Postgres. */
   readonly maxWaiting?: number;
   readonly clearEveryMs?: number;
 }
@@ -64,7 +64,7 @@ const MAX_BATCH = 500;
 const ANSWERS_WITHIN_MS = 250;
 const RETRY_AFTER_MS = 1_000;
 const CLEAR_EVERY_MS = 3_600_000;
-/** Days that an object is kept beyond the vendor's, because the vendor's days may end later than ours. */
+/** How many days the gateway keeps an object longer than the vendor says, because the vendor's days may end later than the gateway's. */
 const DAYS_MORE = 1;
 
 const keptIds = new Counter({
@@ -79,13 +79,13 @@ interface Waiting {
   readonly written: () => void;
 }
 
-/** An object as the process sends it to Postgres: with hashes instead of ids. */
+/** A vendor object as the process sends it to Postgres: with hashes instead of ids. */
 interface Row extends Omit<NewVendorResource, 'id'> {
   readonly hash: string;
 }
 
 export function startVendorResources(options: VendorResourcesOptions): VendorResources {
-  const { database, log, maxKept, maxWaiting = MAX_WAITING, clearEveryMs = CLEAR_EVERY_MS } = options;
+  const { database, log, maxVendorResources, maxWaiting = MAX_WAITING, clearEveryMs = CLEAR_EVERY_MS } = options;
   const waiting = new Map<string, Waiting>();
 
   const writeSome = async () => {
@@ -100,7 +100,7 @@ export function startVendorResources(options: VendorResourcesOptions): VendorRes
       keptIds.inc({ outcome: 'foreign' }, foreign);
       log.warn(
         { foreign },
-        'an answer named an object of another account; the object stays with the account that created it',
+        "an upstream's answer named a stored object of another account; the object stays with the account that created it",
       );
     }
     for (const [key, each] of batch) {
@@ -114,16 +114,19 @@ export function startVendorResources(options: VendorResourcesOptions): VendorRes
   const writer = startLoop(writeAll, {
     everyMs: RETRY_AFTER_MS,
     whenFailed: onFirstFailure((error) =>
-      log.error({ reason: String(error) }, 'ids of kept objects cannot be written to Postgres; the write is retried'),
+      log.error(
+        { reason: String(error) },
+        'ids of vendor resources cannot be written to Postgres; the write is retried',
+      ),
     ),
   });
-  const clearer = startLoop(() => clear(database, maxKept), {
+  const clearer = startLoop(() => clear(database, maxVendorResources), {
     everyMs: clearEveryMs,
     firstAfterMs: clearEveryMs,
     whenFailed: onFirstFailure((error) =>
       log.error(
         { reason: String(error) },
-        'old ids of kept objects cannot be deleted from Postgres; the deletion is retried',
+        'old ids of vendor resources cannot be deleted from Postgres; the deletion is retried',
       ),
     ),
   });
@@ -172,7 +175,7 @@ export function startVendorResources(options: VendorResourcesOptions): VendorRes
       await writeAll().catch((error: unknown) =>
         log.error(
           { reason: String(error), lost: waiting.size },
-          'ids of kept objects were lost: they could not be written to Postgres',
+          'ids of vendor resources were lost: they could not be written to Postgres',
         ),
       );
     },
@@ -183,12 +186,12 @@ function hashOf(id: string): string {
   return createHash('sha256').update(id).digest('hex');
 }
 
-/** Returns half of the hash. It is still too long for two ids to share it by chance, and it halves the index. */
+/** Returns the first half of an item's hash. It halves the index and is still too long for a collision by chance. */
 function itemHashOf(id: string): string {
   return hashOf(id).slice(0, 32);
 }
 
-/** Drops the oldest objects while the database is away for long. A lost object is answered with 404 later, and never given to another account. */
+/** Drops the oldest waiting objects during a long outage of Postgres. Calls that name a lost object get 404; no other account gets it. */
 function loseOldest(waiting: Map<string, Waiting>, most: number): void {
   for (const [key, { written }] of waiting) {
     if (waiting.size <= most) return;
@@ -199,11 +202,11 @@ function loseOldest(waiting: Map<string, Waiting>, most: number): void {
 }
 
 /**
- * Inserts objects. An object that its account already has gets the newest counts. An object of another account stays unchanged
- * while it lives. An answer may name such an object if `sharedObjects` let its call through; that does not transfer the object.
+ * Inserts objects. An object of the same account gets the newest counts. An object of another account stays unchanged until it expires. An
+ * answer may name one, because `sharedObjects` can allow a call to use it, but the object's account stays the same.
  */
 const INSERT = `
-  INSERT INTO kept_objects AS known
+  INSERT INTO vendor_resources AS known
     (kind, hash, upstream, account_id, credential, input_tokens, output_tokens, items, reported_at, expires_at)
   SELECT kind, decode(hash, 'hex'), upstream, "accountId", credential, "inputTokens", "outputTokens", items,
     clock_timestamp(), now() + days * interval '1 day'
@@ -216,7 +219,7 @@ const INSERT = `
   WHERE known.account_id = excluded.account_id OR known.expires_at < now()
   RETURNING 1`;
 
-/** Returns how many were written. One statement cannot write an object twice, so the first account that names one has it. */
+/** Returns how many objects were written. One statement cannot write an object twice, so the first account that names an object owns it. */
 async function insert(database: Knex, rows: readonly Row[]): Promise<number> {
   const first = new Map<string, object>();
   for (const { days, items, ...row } of rows) {
@@ -228,19 +231,19 @@ async function insert(database: Knex, rows: readonly Row[]): Promise<number> {
   return written.rows.length;
 }
 
-/** Deletes expired objects, and of accounts with too many the oldest ones. */
-async function clear(database: Knex, maxKept: number): Promise<void> {
-  await database('kept_objects').where('expires_at', '<', database.fn.now()).delete();
-  const full: string[] = await database('kept_objects')
+/** Deletes expired objects, and the oldest objects of accounts that have too many. */
+async function clear(database: Knex, maxVendorResources: number): Promise<void> {
+  await database('vendor_resources').where('expires_at', '<', database.fn.now()).delete();
+  const full: string[] = await database('vendor_resources')
     .groupBy('account_id')
-    .havingRaw('count(*) > ?', [maxKept])
+    .havingRaw('count(*) > ?', [maxVendorResources])
     .pluck('account_id');
   for (const accountId of full) {
-    const own = () => database('kept_objects').where('account_id', accountId);
+    const own = () => database('vendor_resources').where('account_id', accountId);
     const oldestKept = own()
       .select('reported_at')
       .orderBy('reported_at', 'desc')
-      .offset(maxKept - 1)
+      .offset(maxVendorResources - 1)
       .limit(1);
     await own().where('reported_at', '<', oldestKept).delete();
   }
@@ -253,7 +256,7 @@ interface Stored {
   readonly output_tokens: bigint | null;
 }
 
-/** Finds an object. Ids are random, so if two upstreams created the same id, the newer one counts. */
+/** Finds an object. Ids are random; if two upstreams still created the same id, returns the newer object. */
 async function findStored(
   database: Knex,
   accountId: string,
@@ -261,7 +264,7 @@ async function findStored(
   hash: string,
 ): Promise<VendorResource | undefined> {
   try {
-    const row = await database('kept_objects')
+    const row = await database('vendor_resources')
       .first<Stored>('upstream', 'credential', 'input_tokens', 'output_tokens')
       .where({ kind, hash: Buffer.from(hash, 'hex'), account_id: accountId })
       .where('expires_at', '>', database.fn.now())
@@ -279,23 +282,23 @@ interface StoredItem extends Stored {
 }
 
 /**
- * Finds items by their hashes. The condition on items stands alone, because with a second one Postgres would also read the index
- * of all the account's objects. The hashes come from a subquery, because for many known ones Postgres would plan to find most of
- * the table.
+ * Finds items by their hashes. The inner query has only the condition on items. With a second one Postgres would also read the index of all
+ * objects of the account. The hashes come from a subquery, because with many literal hashes Postgres would expect to match most of the
+ * table.
  */
 const FIND_ITEMS = `
   SELECT replace(item::text, '-', '') AS item, encode(hash, 'hex') AS owner, account_id, upstream, credential, input_tokens,
     output_tokens
   FROM (
-    SELECT * FROM kept_objects
+    SELECT * FROM vendor_resources
     WHERE items && (SELECT array_agg(named::uuid) FROM jsonb_array_elements_text(:hashes::jsonb) AS named) OFFSET 0
   ) AS found, unnest(items) AS item
   WHERE expires_at > now()
   ORDER BY reported_at`;
 
 /**
- * Returns items of an account by their hash. An item in the answers to two accounts stays with the first account. If two upstreams
- * created it, the newer one counts.
+ * Returns the account's items by hash. If answers to two accounts contain an item, it belongs to the first account. If two upstreams
+ * created the same item, returns the newer one.
  */
 async function findStoredItems(
   database: Knex,

@@ -15,7 +15,7 @@ const NATIVE: ExtensionContract = {
   optional: ['sign'],
 };
 
-/** The contract of an adapter with a dialect of its own. */
+/** The contract of an adapter that translates its own dialect. */
 const TRANSLATING: ExtensionContract = {
   ...NATIVE,
   functions: ['request', 'authorize', 'judge', 'answer'],
@@ -53,15 +53,14 @@ function isTranslating(adapter: AnyAdapter): adapter is TranslatingAdapter {
   return typeof adapter === 'object' && adapter !== null && 'dialect' in adapter;
 }
 
-/**
- * Returns an adapter in the form that the gateway uses. `request` throws where an adapter has a dialect of its own,
- * because it speaks no protocol of clients.
- */
+/** Returns an adapter in the form that the gateway uses. For an adapter with its own dialect, `request` throws, because clients do not speak that dialect. */
 export function withOwnDialect(adapter: AnyAdapter): UpstreamAdapter {
   if (!isTranslating(adapter)) return adapter;
   const { contract, name, schema, authorize, judge, sign, framing, opens } = adapter;
   const never = (): never => {
-    throw new Error(`the adapter "${name}" speaks only the dialect ${adapter.dialect}`);
+    throw new Error(
+      `the adapter "${name}" has only its own dialect ${adapter.dialect}: it cannot serve calls without translation`,
+    );
   };
   return {
     contract,
@@ -78,7 +77,7 @@ export function withOwnDialect(adapter: AnyAdapter): UpstreamAdapter {
   };
 }
 
-/** Returns the adapter as the gateway uses it: whatever its functions throw becomes an AdapterFault. */
+/** Returns the adapter with this name; undefined if there is none. Exceptions of its functions become an AdapterFault. */
 export function findAdapter(name: string): UpstreamAdapter | undefined {
   return adapters.get(name)?.guarded;
 }

@@ -1,10 +1,9 @@
 /**
- * A session goes to the upstream or credential with the highest draw for it: a rendezvous hash, weighted by the code that applies
- * the weights. The gateway stores nothing and all nodes agree. An upstream or credential that is added or removed moves only its
- * own sessions.
+ * This file routes a session to the upstream or credential with the highest draw: a rendezvous hash, which the caller multiplies by
+ * weights. The gateway stores nothing, and all nodes agree. If an upstream or credential is added or removed, only its own sessions move.
  */
 
-/** Returns 32 bits that identify a session of this key, by FNV-1a. */
+/** Returns a 32-bit FNV-1a hash that identifies a session of this key. */
 export function sessionHash(
   { accountId, keyId }: { readonly accountId: string; readonly keyId: string },
   session: string,
@@ -21,7 +20,7 @@ export function textHash(text: string, before = FNV_OFFSET): number {
   return hash;
 }
 
-/** Returns a number from 0 to below 1 that depends only on the session and the hash. The mixing is the last step of MurmurHash3. */
+/** Returns a number ≥ 0 and < 1 that depends only on both hashes. The mixing is the last step of MurmurHash3. */
 export function drawFor(session: number, drawn: number): number {
   let hash = session ^ drawn;
   hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);

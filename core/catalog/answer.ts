@@ -1,63 +1,63 @@
 import type { Usage } from './usage';
 
 /**
- * One event of an upstream's answer, in the same form for all dialects. A reader of a dialect makes these events, from a stream as
- * it arrives or from a whole body at once. A writer consumes them.
+ * One event of an upstream's answer, in the same form for all dialects. An `AnswerReader` makes these events, from a stream as it arrives
+ * or from a whole body at once. An `AnswerWriter` consumes them.
  */
 export type AnswerEvent =
-  | { readonly is: 'begin'; readonly id?: string | undefined; readonly model?: string | undefined }
-  /** A part begins. Parts of one choice may overlap; each is known by its number, counted from 0 over the whole answer. */
-  | ({ readonly is: 'open'; readonly at: number; readonly choice: number; readonly part: OpenPart } & Counting)
+  | { readonly kind: 'begin'; readonly id?: string | undefined; readonly model?: string | undefined }
+  /** A part begins. Parts of one choice may overlap; `at` is the part's number, counted from 0 over the whole answer. */
+  | ({ readonly kind: 'open'; readonly at: number; readonly choice: number; readonly part: OpenPart } & Counting)
   /** More text of a part: of its content, or of a tool's input. */
-  | ({ readonly is: 'add'; readonly at: number; readonly text: string } & Counting)
-  /** The signature of a reasoning part or a tool call. `value` has the form in which the dialect's request writer sends it back. */
-  | { readonly is: 'sign'; readonly at: number; readonly value: string }
-  /** The source of a text part. */
-  | { readonly is: 'cite'; readonly at: number; readonly citation: Citation }
-  | { readonly is: 'close'; readonly at: number }
+  | ({ readonly kind: 'add'; readonly at: number; readonly text: string } & Counting)
+  /** The signature of a reasoning part or a tool call. `value` is the text that the dialect's request writer sends back to the upstream. */
+  | { readonly kind: 'sign'; readonly at: number; readonly value: string }
+  /** A citation: the source of a text part. */
+  | { readonly kind: 'cite'; readonly at: number; readonly citation: Citation }
+  | { readonly kind: 'close'; readonly at: number }
   | {
-      readonly is: 'finish';
+      readonly kind: 'finish';
       readonly choice: number;
       readonly reason: FinishReason;
-      /** The stop sequence, or the vendor's own word for `broken` and `unknown`. */
+      /** The stop sequence; for `broken` and `unknown`, the vendor's own word. */
       readonly stop?: string | undefined;
     }
-  /** What was used so far; later events complete it (`mergeUsage`). `isFinal`: no content may follow. */
-  | { readonly is: 'usage'; readonly usage: Usage; readonly isFinal?: boolean }
-  /** The end of the answer. Nothing follows. */
-  | { readonly is: 'end' }
-  /** `body`: what `judge` gets. Absent: the whole event or answer. */
-  | { readonly is: 'error'; readonly error: AnswerError; readonly body?: unknown };
+  /** The usage so far; later events complete it (`mergeUsage`). `isFinal`: no content follows. */
+  | { readonly kind: 'usage'; readonly usage: Usage; readonly isFinal?: boolean }
+  /** The end of the answer. No event follows. */
+  | { readonly kind: 'end' }
+  /** An error of the upstream. `body`: what `judge` receives; absent: the whole event or answer. */
+  | { readonly kind: 'error'; readonly error: AnswerError; readonly body?: unknown };
 
-/** The UTF-8 bytes of an event's content, where its text has more or fewer. */
+/** The number of UTF-8 bytes of an event's content, if it differs from that of its text. */
 interface Counting {
   readonly bytes?: number;
 }
 
-/** A part of an answer that begins, by its kind. */
+/** The kind and first facts of a part that begins. */
 export type OpenPart =
-  | { readonly is: 'text' }
-  | { readonly is: 'reasoning' }
-  | { readonly is: 'refusal' }
-  /** Content that other protocols have no place for. Its text counts, and writers never get it. */
-  | { readonly is: 'other' }
-  | { readonly is: 'tool_call'; readonly id: string; readonly name: string; readonly isText?: boolean | undefined };
+  | { readonly kind: 'text' }
+  | { readonly kind: 'reasoning' }
+  | { readonly kind: 'refusal' }
+  /** Content that other protocols cannot express. Its text counts as output, and writers never receive it. */
+  | { readonly kind: 'other' }
+  | { readonly kind: 'tool_call'; readonly id: string; readonly name: string; readonly isText?: boolean | undefined };
 
-/** The source of a text part; unknown members are absent. */
+/** The source of a text part; members without a known value are absent. */
 export interface Citation {
   readonly url?: string | undefined;
   readonly title?: string | undefined;
-  /** The cited words. */
+  /** The words quoted from the source. */
   readonly quote?: string | undefined;
-  /** Characters `from` to `to` of the part. */
+  /** The cited characters of the part: from `from` to `to`. */
   readonly from?: number | undefined;
   readonly to?: number | undefined;
 }
 
 /**
- * `length`: the limit was reached; `filter`: the vendor's filter stopped the answer; `context`: the context window is full;
- * `broken`: the answer broke off, which clients get as an error; `unknown`: a word that the dialect does not know. Clients get `end`
- * for it, or an error if there is no content.
+ * `length`: the output limit was reached; `filter`: the vendor's filter stopped the answer; `context`: the context window is full;
+ * `broken`: the answer is incomplete, which clients get as an error; `unknown`: a word that the dialect does not know. For `unknown`,
+ * clients get `end`, or an error if there is no content.
  */
 export type FinishReason =
   | 'end'
@@ -70,7 +70,7 @@ export type FinishReason =
   | 'broken'
   | 'unknown';
 
-/** An upstream's own error, split into parts that every dialect has a place for. */
+/** An upstream's error, split into the parts that every dialect can express. */
 export interface AnswerError {
   readonly message: string;
   readonly type?: string | undefined;
@@ -78,50 +78,50 @@ export interface AnswerError {
   readonly param?: string | undefined;
 }
 
-/** One server-sent event, already cut out of the byte stream. */
+/** One server-sent event, separated from the byte stream. */
 export interface SseEvent {
   /** The `event:` field, when there is one. */
   readonly name: string | undefined;
-  /** The `data:` lines joined by line feeds; undefined when the event has none (a comment). */
+  /** The `data:` lines, joined by line feeds; undefined for an event without data, such as a comment. */
   readonly data: string | undefined;
 }
 
-/** Reads the answer of one attempt. It keeps the state that its events depend on. */
+/** Reads the answer of one attempt and keeps the state between its events. */
 export interface AnswerReader {
-  /** Returns the answer events that one event of a stream means: none, one or several. An exception ends the attempt. */
+  /** Converts one event of a stream into answer events: none, one or several. If it throws, the attempt ends. */
   event(event: SseEvent): readonly AnswerEvent[];
   /** Returns the answer events of an unstreamed answer. `body` is parsed JSON. */
   body(body: unknown): readonly AnswerEvent[];
-  /** Ends the stream. Returns the events that are still missing if the upstream closed it without its own end. */
+  /** Ends the stream. Returns the missing events if the upstream closed the stream without the dialect's end event. */
   end(): readonly AnswerEvent[];
 }
 
-/** The facts of a call that a writer of its answer needs. */
+/** The facts of a call that the writer of its answer needs. */
 export interface WrittenCall {
   /** The gateway's id of the call. */
   readonly requestId: string;
-  /** The upstream's id of the answer, if clients may name it. Absent: the answer gets one from `requestId`. */
+  /** The upstream's id of the answer, if clients may see it. Absent: the writer derives an id from `requestId`. */
   readonly id?: string;
-  /** The model name that the client is shown: the upstream's own name. */
+  /** The model name that the client sees: the upstream's name of the model. */
   readonly model: string;
-  /** Unix time in seconds. */
+  /** The creation time that the client sees, as Unix time in seconds. */
   readonly createdAt: number;
-  /** The estimate of the input, shown until the upstream reports it; absent: there is none. */
+  /** The estimated input tokens, which the client sees until the upstream reports the input; undefined if there is no estimate. */
   readonly inputTokens?: number | undefined;
-  /** Seals a signature for the client, which sends it back unchanged. */
+  /** Encodes a signature for the client, which sends it back unchanged in a later call. */
   seal(value: string): string;
-  /** The parsed request, because an answer of Responses repeats parts of it. */
+  /** The parsed request, because an answer of Responses repeats members of it. */
   readonly request: Readonly<Record<string, unknown>>;
 }
 
 /** An event as the client receives it, with its meaning for the gateway. */
 export interface ClientEvent {
   readonly name?: string | undefined;
-  /** JSON, or `[DONE]`. */
+  /** The event's data: JSON, or `[DONE]`. */
   readonly data: string;
-  /** Whether the event has a stop reason. */
+  /** Whether the event contains a stop reason. */
   readonly finish?: boolean;
-  /** Whether the event has the final usage, at `usageAt` (absent: at the member `usage`). */
+  /** Whether the event contains the final usage, at the path `usageAt`; without `usageAt`, at the member `usage`. */
   readonly finalUsage?: boolean;
   readonly usageAt?: readonly string[];
 }
@@ -130,6 +130,6 @@ export interface ClientEvent {
 export interface AnswerWriter {
   /** Returns the client's events for one event of the answer: none, one or several. */
   write(event: AnswerEvent): readonly ClientEvent[];
-  /** Returns the whole answer as an unstreamed body, from all its events. */
+  /** Returns the whole answer as an unstreamed body, written from all its events. */
   body(events: readonly AnswerEvent[]): Readonly<Record<string, unknown>>;
 }

@@ -5,40 +5,37 @@ import { listOf, oneOf, orNull, shape } from '../http/shape';
 import { PASS } from './usage-fields';
 
 /**
- * The purpose or the end of an attempt, where it can explain why a vendor's invoice differs from what customers were charged:
- * `answered`: its usage was reported and charged.
- * `unknown`: as `answered`, but the request or the report had something that no table has.
- * `estimated`: it answered without a usable report, and the gateway counted its usage.
- * `left`: the client disconnected before the usage was reported.
- * `failed`: it did not answer, or broke off.
- * `mirror`: a rollout sent it a call that another upstream answered.
- * `test`: an operator tested the upstream.
+ * Why an attempt was made, or how it ended, to explain why a vendor's invoice differs from what customers were charged: `answered`: its
+ * usage was reported and charged. `unknown`: as `answered`, but the request or the usage report had something that no table has.
+ * `estimated`: it answered without a usable report, and the gateway counted its usage. `left`: the client disconnected before the usage was
+ * reported. `failed`: it did not answer, or broke off. `mirror`: a rollout sent it a copy of a call that another upstream answered. `test`:
+ * an operator tested the upstream.
  */
 export const ATTEMPT_CAUSES = ['answered', 'unknown', 'estimated', 'left', 'failed', 'mirror', 'test'] as const;
 export type AttemptCause = (typeof ATTEMPT_CAUSES)[number];
 
-/** The record of one request to an upstream, in JSON; a call has one or more. Usual or unknown values are absent. */
+/** One request to an upstream, as recorded in JSON; a call has one or more. Members with the usual or an unknown value are absent. */
 export interface RecordedAttempt {
-  /** Milliseconds since 1970. */
+  /** When the attempt began, in milliseconds since 1970. */
   readonly startedAtMs: number;
-  /** The attempt's number within its call, from 1; 0 for a mirror. Absent: its place in the list. */
+  /** The attempt's number within its call, from 1; 0 for a mirror. Absent: its position in the list. */
   readonly number?: number | undefined;
   readonly upstream: string;
   /** The name of the credential that the gateway used, never its value. Absent: the upstream's name. */
   readonly credential?: string | undefined;
   /** The upstream's own name of the model. */
   readonly model: string;
-  /** Absent means `answered`. */
+  /** Why the attempt was made or how it ended; absent for `answered`. */
   readonly cause?: AttemptCause | undefined;
-  /** Why there was no answer. Absent means `answered`. */
+  /** Why there was no answer; absent if the upstream answered. */
   readonly outcome?: string | undefined;
   readonly status?: number | undefined;
   /** Milliseconds until the upstream answered or failed. */
   readonly ms: number;
   readonly upstreamRequestId?: string | undefined;
-  /** What the attempt used, as in a usage record; absent where nothing is known. */
+  /** The usage of the attempt, in the form of a usage record; absent if unknown. */
   readonly passes?: readonly Readonly<Record<string, string | number | undefined>>[] | undefined;
-  /** Whether the upstream itself reported the whole usage. */
+  /** Whether the upstream reported the whole usage of the attempt. */
   readonly isReported: boolean;
   /** The cost in 1e-14 USD: a decimal integer. */
   readonly costE14: string;
@@ -49,7 +46,7 @@ interface AttemptField {
   readonly sql: 'text' | 'int' | 'timestamptz' | 'boolean' | 'jsonb' | 'numeric';
   readonly recorded: keyof RecordedAttempt;
   readonly shape: Schema;
-  /** The column's value if the record has none: the attempt's place in the list, its upstream's name, or this word. */
+  /** The value of the column if the record has none: the attempt's position in the list, its upstream's name, or the word `answered`. */
   readonly fallback: 'place' | 'upstream' | 'answered' | undefined;
 }
 
@@ -67,10 +64,7 @@ const NUMBER = 'Its place in the call; 0: a mirror, which a rollout sent after t
 const CREDENTIAL = 'The name of the credential, never its value.';
 const COST = "At the upstream's price; not what the customer paid.";
 
-/**
- * The fields of an attempt as operators see them. The INSERT, the COPY, the list of a call's attempts and the OpenAPI document
- * are made from this table.
- */
+/** The fields of an attempt as operators see them. The INSERT, the COPY, the list of attempts and the OpenAPI document derive from this table. */
 const ATTEMPT_FIELDS = {
   number: field('number', 'int', 'number', { ...shape.integer, description: NUMBER }, 'place'),
   createdAt: field('created_at', 'timestamptz', 'startedAtMs', shape.time),
@@ -87,10 +81,10 @@ const ATTEMPT_FIELDS = {
   upstreamCost: field('cost_e14', 'numeric', 'costE14', { ...shape.usd, description: COST }),
 };
 
-/** The schemas of what `showAttempt` returns, for the OpenAPI document. */
+/** The schemas of the fields that `showAttempt` returns, for the OpenAPI document. */
 export const ATTEMPT_SHAPES = mapValues(ATTEMPT_FIELDS, (field) => field.shape);
 
-/** Returns a row of upstream_attempts as operators see it. */
+/** Converts a row of upstream_attempts to the form that operators see. */
 export function showAttempt(row: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
   return mapValues(ATTEMPT_FIELDS, ({ column, sql }) => {
     const value = row[column];
@@ -99,7 +93,7 @@ export function showAttempt(row: Readonly<Record<string, unknown>>): Readonly<Re
   });
 }
 
-/** The names for the INSERT of attempts that come as JSON: columns, values, and the names and types in the JSON. */
+/** The SQL texts for the INSERT of attempts from JSON: columns, values, and the names and types of the JSON members. */
 export const ATTEMPT_SQL = {
   columns: inserted(({ column }) => column),
   values: inserted(({ recorded, sql, fallback }) => {
@@ -111,7 +105,7 @@ export const ATTEMPT_SQL = {
   types: inserted(({ recorded, sql }) => `"${recorded}" ${sql === 'timestamptz' ? 'bigint' : sql}`),
 };
 
-/** The columns for COPY. */
+/** The fields of an attempt for COPY, in the order of the columns. */
 export const ATTEMPT_COPY: readonly AttemptField[] = Object.values(ATTEMPT_FIELDS);
 
 function inserted(text: (field: AttemptField) => string): string {

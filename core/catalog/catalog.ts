@@ -13,9 +13,9 @@ export const TIERS: readonly Tier[] = ['official', 'high-sla', 'standard'];
 export const TRANSLATE = ['last', 'never', 'equal'] as const;
 type Translate = (typeof TRANSLATE)[number];
 
-/** How much of an image the model sees, in the vendors' words. `auto` is what images without a word get. */
+/** How much detail of an image the model sees, in the vendors' words. An image without such a word gets `auto`. */
 export const DETAILS = ['low', 'high', 'original', 'auto'] as const;
-/** `most` stands for a word that is unknown or given twice. */
+/** The detail of an image. `most` stands for a word that is unknown or occurs twice. */
 export type ImageDetail = (typeof DETAILS)[number] | 'most';
 
 export const NORMALIZING = ['nfkc', 'none'] as const;
@@ -27,11 +27,11 @@ type UnpricedTools = (typeof UNPRICED_TOOLS)[number];
 interface Timeouts {
   readonly connectMs: number;
   readonly headersMs: number;
-  /** The longest time from the request to the first content of a stream; undefined for no limit. */
+  /** The most milliseconds from the request to the first content of a stream; undefined for no limit. */
   readonly firstTokenMs: number | undefined;
-  /** The longest time between two bytes of an answer. */
+  /** The most milliseconds between two bytes of an answer. */
   readonly idleMs: number;
-  /** The longest time for the head of an unstreamed answer whose limit explains more than `headersMs`. */
+  /** The most milliseconds until the head of an unstreamed answer that may be so long that it needs more than `headersMs`. */
   readonly answerMs: number;
 }
 
@@ -39,15 +39,15 @@ interface Timeouts {
 export interface Reporting {
   readonly vendor: 'anthropic' | 'openai';
   readonly url: URL;
-  /** The key for the vendor's admin API; undefined when its variable is not set. */
+  /** The key for the vendor's admin API; undefined if its environment variable is not set. */
   readonly credential: string | undefined;
-  /** Why there is no credential; undefined when there is one. */
+  /** Why `credential` is undefined; undefined if it is set. */
   readonly missing: string | undefined;
-  /** The vendor's id of the upstream's credential; undefined for everything that the organisation used. */
+  /** The vendor's id of the API key whose usage the gateway reads; undefined for the usage of the whole organization. */
   readonly apiKeyId: string | undefined;
-  /** The workspace or project whose costs are compared; undefined for all. */
+  /** The workspace or project whose costs are compared; undefined for all of them. */
   readonly workspaceId: string | undefined;
-  /** A difference above this amount on one day raises an alarm. */
+  /** How far vendor and gateway may differ on one day without an alarm, in 1e-8 USD. */
   readonly alarmAboveE8: bigint;
 }
 
@@ -57,43 +57,43 @@ export interface Upstream {
   readonly url: URL;
   readonly adapters: readonly UpstreamAdapter[];
   readonly adapterSettings: unknown;
-  /** The platform's credentials for this upstream, at least one. */
+  /** The platform's credentials for this upstream; at least one. */
   readonly credentials: readonly Credential[];
-  /** The credential to use: the first of `credentials` until the gateway chooses one for an attempt. */
+  /** The credential for the next attempt: the first of `credentials` until the gateway chooses another one. */
   readonly credential: Credential;
-  /** Why the gateway does not call this upstream; undefined when it does. */
+  /** Why the gateway does not call this upstream; undefined if the upstream is enabled. */
   readonly disabled: string | undefined;
   readonly tier: Tier;
   readonly weight: number;
-  /** The most calls that one process may have under way at this upstream; undefined for no limit. */
+  /** The most concurrent calls from one process to this upstream; undefined for no limit. */
   readonly maxConcurrent?: number | undefined;
   readonly allowPrivate: boolean;
   readonly timeouts: Timeouts;
   readonly streamUsage: boolean;
-  /** Whether this upstream gets calls of other protocols, translated: after all that speak the call's protocol, never, or on equal terms. */
+  /** Whether it gets translated calls of other protocols: `last`, after upstreams that speak the call's protocol; `never`; or `equal` to them. */
   readonly translate?: Translate | undefined;
-  /** Whether the upstream takes `response.create` over a WebSocket; otherwise each call is a POST. */
+  /** Whether the upstream accepts `response.create` over a WebSocket; otherwise the gateway sends each call as a POST. */
   readonly webSocket?: boolean | undefined;
   /** `false`: the gateway does not forward the trace context (`traceparent`) of a call to this upstream. */
   readonly traceContext?: boolean | undefined;
-  /** The versions of the Messages protocol that it takes; undefined for all. */
+  /** The versions of the Messages protocol that the upstream accepts; undefined for all. */
   readonly versions?: ReadonlySet<string> | undefined;
-  /** Paths of numbers in reports, and names without a price, that do not raise an alarm. */
+  /** The paths of numbers in usage reports, and the names without a price, that raise no alarm. */
   readonly ignoreUsage: ReadonlySet<string>;
-  /** Whether the upstream stops working, and charging, when the gateway cancels a call; undefined when the operator does not say. */
+  /** Whether the upstream stops working, and charging, when the gateway cancels a call; undefined if the operator has not configured it. */
   readonly stopsOnCancel?: boolean | undefined;
-  /** Whether calls that name no part of the upstream's prompt cache get one of their account's own. */
+  /** Whether a call that names no part of the upstream's prompt cache gets a part that only its account uses. */
   readonly isolateCaches?: boolean | undefined;
-  /** Members of requests that no table has and that cost nothing at this upstream. */
+  /** Members of requests that are in no table and that cost nothing at this upstream. */
   readonly freeMembers?: ReadonlySet<string> | undefined;
-  /** What happens to requests with tools or members that have no price; undefined (the default) forwards them. */
+  /** Whether requests with tools or members that have no price are forwarded or refused; undefined forwards them. */
   readonly unpricedTools?: UnpricedTools | undefined;
-  /** undefined: the vendor has no reports, or the operator reads none. */
+  /** Where to read the vendor's reports; undefined if it has none or none are configured. */
   readonly reporting?: Reporting | undefined;
   readonly models: readonly ModelEntry[];
 }
 
-/** The most tokens that one piece of content outside the request can have. */
+/** The most tokens that one image or document at a URL can have; undefined for no known limit. */
 interface Bounds {
   readonly imageByUrl: number | undefined;
   readonly documentByUrl: number | undefined;
@@ -105,60 +105,54 @@ export interface ModelEntry {
   readonly name: string;
   readonly aliases: readonly string[];
   readonly context: number;
-  /** The most output tokens of one answer; 0 for a model of embeddings. */
+  /** The most output tokens of one answer; 0 for an embeddings model. */
   readonly maxOutput: number;
-  /** The protocols in which it is served; undefined: all of the upstream's. */
+  /** The protocols in which this upstream serves the model; undefined for all protocols of the upstream. */
   readonly protocols?: readonly Protocol[] | undefined;
-  /** Replaces the upstream's `translate`. */
+  /** Replaces the upstream's `translate` for this model. */
   readonly translate?: Translate | undefined;
-  /** How translated calls tell the model how much to reason; undefined: they do not tell it. */
+  /** How translated calls set the amount of reasoning for the model; undefined: they do not set it. */
   readonly reasoning?: ReasoningSetting | undefined;
-  /** The output tokens expected of a call without a limit, for comparing candidates. The hold covers `maxOutput`. */
+  /** The expected output tokens of a call without a limit, for comparing candidates. The hold always covers `maxOutput`. */
   readonly estimatedMaxTokens: number;
-  /**
-   * The most tokens of content that the vendor fetches or unpacks, as the operator declares it. Without a bound the hold covers
-   * the context window.
-   */
+  /** The most tokens of content that the vendor fetches or unpacks, as the operator declares. Without a bound, the hold covers the context window. */
   readonly bounds: Bounds;
-  /** The most tokens of an image whose data is in the request, by the detail that it asks for. */
+  /** The most tokens of an image whose data is in the request, by its requested detail. */
   readonly imageTokens: Readonly<Record<ImageDetail, number>>;
-  /** The most tokens that the model's tokenizer makes of a byte. */
+  /** The most tokens that the model's tokenizer makes from one byte. */
   readonly tokenizerFactor: number;
-  /** How the tokenizer changes text before; undefined: as vendors of the dialect do that the model is asked in. */
+  /** How the tokenizer normalizes text before it counts; undefined: as is usual for vendors of the upstream's dialect. */
   readonly normalizes?: Normalizing | undefined;
-  /** Tokens that a vendor adds to a call with tools. */
+  /** How many tokens the vendor adds to a call with tools. */
   readonly toolOverheadTokens: number;
-  /** How often a call without a limit may use a vendor's tool, by the tool's meter; once where it is missing. */
+  /** How often a call without a limit may use a vendor's tool, by the tool's meter; once for a meter that is absent. */
   readonly toolUses?: ReadonlyMap<Meter, number> | undefined;
   readonly price: Price;
-  /** The release day, as 2026-03-05; undefined when unknown. */
+  /** The release day, such as 2026-03-05; undefined if unknown. */
   readonly created?: string | undefined;
 }
 
-/** A model at an upstream, as a choice for a call. Routing puts the candidates in order. */
+/** A model at an upstream that can serve a call. Routing ranks the candidates. */
 export interface Candidate {
   readonly upstream: Upstream;
   readonly model: ModelEntry;
-  /** The upstream's adapter that speaks the call's protocol, or the dialect into which the call is translated. */
+  /** The upstream's adapter for the call's protocol, or for the dialect into which the gateway translates the call. */
   readonly adapter: UpstreamAdapter;
-  /** The dialect into which the gateway translates the call; `own` for the adapter's own. Absent: the upstream speaks the call's. */
+  /** The dialect into which the gateway translates the call; `own` for the adapter's own dialect. Absent: the upstream speaks the call's protocol. */
   readonly dialect?: Protocol | 'own' | undefined;
-  /** The model's price there, for comparing. It is computed once because every call compares every candidate. */
+  /** The model's approximate price at the upstream, for ranking. It is computed once, because every call compares all candidates. */
   readonly rough: RoughPrice;
-  /** What the customer pays for the upstream's other models; undefined: what the upstream charges. */
+  /** Returns what the customer pays for other models of the upstream; undefined: the customer pays the upstream's prices. */
   readonly priceOf?: PriceOf | undefined;
 }
 
-/**
- * The entries of models by the names that vendors answer with, for each requested model. The number is limited, because a vendor
- * may send any name.
- */
+/** A cache of model entries by the model name in the answer, for each requested model. Its size is limited, because a vendor may send any name. */
 const ANSWERING = new WeakMap<ModelEntry, Map<string, ModelEntry>>();
 const MAX_ANSWERING = 1_000;
 
 /**
- * Returns the entry of the model that ran a pass, because vendors may let another model answer and name it. A name that the
- * upstream's configuration lacks counts as the requested model: many vendors answer with the name of a snapshot.
+ * Returns the entry of the model that ran a pass, because another model than the requested one may answer. A name that the upstream's
+ * configuration lacks counts as the requested model, because many vendors answer with the name of a snapshot.
  */
 export function entryOf(asked: Pick<Candidate, 'upstream' | 'model'>, { model: name }: Pass): ModelEntry {
   const { model } = asked;
@@ -175,7 +169,7 @@ function findEntry({ upstream: { models }, model }: Pick<Candidate, 'upstream' |
   return entryNamed([model, ...models], name) ?? model;
 }
 
-/** Returns the entry with exactly this name or alias, or else the first with the same normalised name. */
+/** Returns the entry with exactly this name or alias. If there is none, returns the first entry with the same normalized name. */
 export function entryNamed(models: readonly ModelEntry[], name: string): ModelEntry | undefined {
   const exact = models.find((each) => namesOf({ model: each }).includes(name));
   if (exact !== undefined) return exact;
@@ -188,9 +182,9 @@ export interface Entry {
   readonly model: ModelEntry;
 }
 
-/** All entries, across upstreams, of one model. */
+/** One model with its entries at all upstreams. */
 export interface Model {
-  /** The name shown to clients: that of its best-tier entry. */
+  /** The name that clients see: the one that the upstream of the best tier uses. */
   readonly name: string;
   readonly aliases: readonly string[];
   readonly entries: readonly Entry[];
@@ -206,15 +200,15 @@ export interface Catalog {
   readonly models: readonly Model[];
   readonly customerPrices: CustomerPrices;
   find(name: string): Lookup;
-  /** Finds a model by exactly the name that an upstream itself uses: no alias, no other spelling. */
+  /** Returns the model whose name at the upstream is exactly `name`. Ignores aliases and other spellings. */
   findExact(upstream: string, name: string): Model | undefined;
   /** Returns the enabled candidates of a model that speak a protocol, unordered. */
   candidates(model: Model, protocol: Protocol): readonly Candidate[];
-  /** Returns the enabled candidates that do not speak a protocol, but for which its calls are translated, unordered. */
+  /** Returns the enabled candidates of a model for which the gateway must translate calls of a protocol, unordered. */
   translating(model: Model, protocol: Protocol): readonly Candidate[];
 }
 
-/** Why a set of upstreams cannot be routed: one upstream has a name twice. */
+/** Reports that upstreams cannot be routed, because one upstream uses the same name for two models. */
 export class CatalogProblem extends Error {
   override readonly name = 'CatalogProblem';
   constructor(
@@ -226,7 +220,7 @@ export class CatalogProblem extends Error {
   }
 }
 
-/** Joins the entries of all upstreams to models and indexes every name. @throws CatalogProblem */
+/** Groups the entries of all upstreams into models and indexes every name. @throws CatalogProblem */
 export function buildCatalog(
   upstreams: readonly Upstream[],
   customerPrices: ReadonlyMap<string, CustomerPriceList> = new Map(),
@@ -259,7 +253,7 @@ export function buildCatalog(
       const known = lookups.get(name);
       if (known !== undefined) return known;
       const lookup = look(name);
-      // The cache takes known names only, because guesses must not fill the memory.
+      // Caches only known names, because names that clients guess must not fill the memory.
       if (!('unknown' in lookup) && lookups.size < 10_000) lookups.set(name, lookup);
       return lookup;
     },
@@ -269,7 +263,7 @@ export function buildCatalog(
   };
 }
 
-/** Computes the nearest names only when an error needs them. */
+/** Returns the look-up of an unknown name. It computes the nearest names only when an error needs them. */
 function unknownName(name: string, exact: ReadonlyMap<string, unknown>): Lookup {
   return {
     unknown: true,
@@ -279,7 +273,7 @@ function unknownName(name: string, exact: ReadonlyMap<string, unknown>): Lookup 
   };
 }
 
-/** Returns the protocols in which clients may call a model at an upstream. A model without output serves embeddings and nothing else. */
+/** Returns the protocols in which clients may call a model at an upstream. A model without output tokens serves only embeddings. */
 export function protocolsOf({ upstream: { adapters }, model: { protocols, maxOutput } }: Entry): readonly Protocol[] {
   return adapters
     .flatMap((adapter) => adapter.protocols)
@@ -294,7 +288,7 @@ function enabledCandidates(model: Model, protocol: Protocol): readonly Candidate
   });
 }
 
-/** Returns the candidates that do not speak a protocol, and whose calls are therefore translated into their dialect. */
+/** Returns the candidates that do not speak a protocol, so that the gateway translates the calls into their dialect. */
 function translatingCandidates(model: Model, protocol: Protocol): readonly Candidate[] {
   return model.entries.flatMap((entry) => {
     const target = entry.upstream.disabled === undefined ? translationTarget(entry, protocol) : undefined;
@@ -302,7 +296,7 @@ function translatingCandidates(model: Model, protocol: Protocol): readonly Candi
   });
 }
 
-/** Returns the dialect into which calls of a protocol are translated for an entry, and the adapter that speaks it; undefined for none. */
+/** Returns the dialect into which calls of a protocol are translated for an entry, and the adapter of that dialect; undefined if there is none. */
 export function translationTarget(
   entry: Entry,
   protocol: Protocol,
@@ -318,7 +312,7 @@ export function translationTarget(
   return adapter && { dialect: dialect ?? 'own', adapter };
 }
 
-/** Returns the protocols in which clients may call a model through a strategy: those it speaks, and those translated for it. */
+/** Returns the protocols in which clients may call a model through a strategy: its own, and those that the gateway translates for it. */
 export function callableIn(entry: Entry): readonly Protocol[] {
   const translated = TRANSLATED.filter((protocol) => translationTarget(entry, protocol) !== undefined);
   return translated.length === 0 ? protocolsOf(entry) : [...protocolsOf(entry), ...translated];
@@ -328,7 +322,7 @@ function isTranslated(protocol: Protocol): boolean {
   return TRANSLATED.some((each) => each === protocol);
 }
 
-/** Whether routing must place a candidate after all that speak the call's protocol. */
+/** Returns whether routing must rank a candidate after all candidates that speak the call's protocol. */
 export function isLast({ dialect, model, upstream }: Candidate): boolean {
   return dialect !== undefined && (model.translate ?? upstream.translate) !== 'equal';
 }
@@ -338,9 +332,8 @@ function namesOf(entry: Pick<Entry, 'model'>): readonly string[] {
 }
 
 /**
- * Joins entries of different upstreams to one model if they share a name or an alias, then if they share a normalised name. Two
- * entries of one upstream are never one model. If joining by normalised name would make them one, the groups stay apart and the
- * name is ambiguous.
+ * Groups entries of different upstreams into one model if they share a name or alias, then if they share a normalized name. Two entries of
+ * one upstream never become one model. If a normalized name would group them, the groups stay separate, and the name is ambiguous.
  */
 function joinEntries(upstreams: readonly Upstream[]): Entry[][] {
   const groups = new Set<Entry[]>();
@@ -448,8 +441,8 @@ function indexNativeNames(models: readonly Model[]): ReadonlyMap<string, Readonl
 }
 
 /**
- * Whether a key may call a model. A key without a list may call everything; a list allows a model by any of its names. The
- * catalog resolves the names, so that one of two snapshots of a model does not allow the other.
+ * Returns whether a key may call a model. A key without a list may call every model; a list allows a model by any of its names. The catalog
+ * resolves the names, so that a list with one snapshot of a model does not allow another snapshot.
  */
 export function isAllowed(
   catalog: Catalog,

@@ -1,23 +1,23 @@
-/** A request in one form for all dialects: each dialect reads into it and writes from it. */
+/** A request in a form that all dialects share: each dialect can be converted to it and from it. */
 export interface Conversation {
-  /** The instructions before the conversation, as text; may be empty. */
+  /** The instructions before the first turn, as text; may be empty. */
   readonly instructions: readonly TextPart[];
   readonly turns: readonly Turn[];
-  /** Whether the last turn is the beginning of the answer, which the model continues. Absent: the last turn is complete, and a new answer follows. */
+  /** Whether the last turn is the beginning of the answer, which the model must continue. Absent: the last turn is complete. */
   readonly isBegun?: boolean | undefined;
   readonly tools: readonly Tool[];
   readonly toolChoice?: ToolChoice | undefined;
-  /** Whether the model may call several tools at once; undefined: the dialect's default. */
+  /** Whether the model may call several tools in parallel; undefined: the dialect's default. */
   readonly parallelTools?: boolean | undefined;
-  /** undefined: plain text. */
+  /** The format that the answer must have; undefined for plain text. */
   readonly outputFormat?: OutputFormat | undefined;
-  /** The most output tokens of one choice; undefined: the request names no limit. */
+  /** The most output tokens of one choice; undefined if the request sets no limit. */
   readonly maxTokens?: number | undefined;
-  /** How many answers the client wants, 1 or more. */
+  /** How many choices the client requests, 1 or more. */
   readonly choices: number;
   readonly stream: boolean;
   readonly stop: readonly string[];
-  /** From 0 to 2, as in Chat; Messages takes at most 1. */
+  /** The sampling temperature, 0 to 2 as in Chat; Messages accepts at most 1. */
   readonly temperature?: number | undefined;
   readonly topP?: number | undefined;
   readonly topK?: number | undefined;
@@ -26,15 +26,15 @@ export interface Conversation {
   readonly seed?: number | undefined;
   readonly reasoning?: Reasoning | undefined;
   readonly verbosity?: 'low' | 'medium' | 'high' | undefined;
-  /** The name of a prompt whose cache the vendor may reuse. */
+  /** The client's key for the part of the vendor's prompt cache that the call may use. */
   readonly cacheKey?: string | undefined;
-  /** An id of the person behind the call, for the vendor's protection against abuse. */
+  /** An id of the end user, with which the vendor detects abuse. */
   readonly user?: string | undefined;
 }
 
-/** What one side says before the other answers. Two turns of one side may follow each other. */
+/** What one side says before the other answers. Consecutive turns may be of the same side. */
 export interface Turn {
-  /** `system`: instructions inside the conversation. */
+  /** The side that speaks. `system`: instructions inside the conversation. */
   readonly role: 'user' | 'assistant' | 'system';
   readonly parts: readonly Part[];
 }
@@ -52,32 +52,32 @@ export type Part =
 
 /** Text of the user or the assistant. */
 export interface TextPart {
-  readonly is: 'text';
+  readonly kind: 'text';
   readonly text: string;
 }
 
-/** Bytes inside the request, or an address from which the vendor fetches them. */
+/** The bytes of the content inside the request, or a URL from which the vendor fetches them. */
 export type Source =
   | { readonly base64: string; readonly mediaType: string }
   | { readonly url: string; readonly mediaType?: string | undefined };
 
 /** An image. */
 export interface ImagePart {
-  readonly is: 'image';
+  readonly kind: 'image';
   readonly source: Source;
   readonly detail?: 'low' | 'high' | 'auto' | undefined;
 }
 
-/** A document, such as a PDF, or the text of one. */
+/** A document, such as a PDF or plain text. */
 export interface DocumentPart {
-  readonly is: 'document';
+  readonly kind: 'document';
   readonly source: Source | { readonly text: string };
   readonly name?: string | undefined;
 }
 
-/** Sound in a turn of the user. */
+/** Audio in a turn of the user. */
 export interface AudioPart {
-  readonly is: 'audio';
+  readonly kind: 'audio';
   readonly base64: string;
   /** The audio format, such as `wav` or `mp3`. */
   readonly format: string;
@@ -85,96 +85,96 @@ export interface AudioPart {
 
 /** A call of a tool, in a turn of the assistant. */
 export interface ToolCallPart {
-  readonly is: 'tool_call';
+  readonly kind: 'tool_call';
   readonly id: string;
   readonly name: string;
-  /** JSON of an object, or any text for a tool with `input: 'text'`. */
+  /** The tool's input: JSON of an object, or any text for a tool with `input: 'text'`. */
   readonly input: string;
   readonly isText?: boolean | undefined;
 }
 
 /** The result of a tool call, in a turn of the user. */
 export interface ToolResultPart {
-  readonly is: 'tool_result';
-  /** The id of the call that it answers. */
+  readonly kind: 'tool_result';
+  /** The id of the tool call that produced the result. */
   readonly id: string;
   readonly parts: readonly (TextPart | ImagePart | DocumentPart)[];
   readonly isError?: boolean | undefined;
-  /** Whether the call was one of a tool with `input: 'text'`. */
+  /** Whether the result belongs to a call of a tool with `input: 'text'`. */
   readonly isText?: boolean | undefined;
 }
 
-/** The model's reasoning, in a turn of the assistant. A part without a signature is sent to no upstream. */
+/** The model's reasoning, in a turn of the assistant. The gateway sends a part without a signature to no upstream. */
 export interface ReasoningPart {
-  readonly is: 'reasoning';
+  readonly kind: 'reasoning';
   /** The visible part of the reasoning; may be empty. */
   readonly text: string;
   readonly signature?: Signature | undefined;
 }
 
-/** The model's reason for refusing to answer, in a turn of the assistant. */
+/** The text with which the model refuses to answer, in a turn of the assistant. */
 export interface RefusalPart {
-  readonly is: 'refusal';
+  readonly kind: 'refusal';
   readonly text: string;
 }
 
-/** An opaque value that is valid only where it was made. */
+/** An opaque value that only the upstream that made it accepts. */
 export interface Signature {
   /** The name of the upstream that made it. */
   readonly upstream: string;
   /** The dialect in which the upstream made it. */
   readonly dialect: string;
-  /** The form in which the dialect's writer sends it back: any text. */
+  /** The text that the dialect's request writer sends back to the upstream. */
   readonly value: string;
 }
 
-/** A tool that runs at the client. */
+/** A tool that the client runs. */
 export interface Tool {
   readonly name: string;
   readonly description?: string | undefined;
-  /** JSON Schema of the input; undefined where the tool takes none, or takes text. */
+  /** The JSON Schema of the input; undefined if the tool has no input, or text input. */
   readonly schema?: unknown;
-  /** Whether the vendor must hold the input to the schema; undefined: the dialect's default, which is no in all but Responses. */
+  /** Whether the vendor must force the input to match the schema; undefined: the dialect's default, which is yes only in Responses. */
   readonly strict?: boolean | undefined;
-  /** `text`: the input is free text and no JSON (a custom tool). */
+  /** The kind of input. `text`: free text instead of JSON (a custom tool). */
   readonly input: 'json' | 'text';
-  /** The grammar of a custom tool, as its dialect has it. */
+  /** The grammar of a custom tool's input, in the form of its dialect. */
   readonly format?: unknown;
 }
 
-/** `auto`: the model decides; `required`: it calls at least one; `tool`: it calls this one. */
+/** Which tools the model must call. `auto`: it decides; `none`: none; `required`: at least one; `tool`: this one. */
 export type ToolChoice = 'auto' | 'none' | 'required' | { readonly tool: string; readonly input?: Tool['input'] };
 
-/** The form that the answer must have: any JSON, or JSON of a schema. */
+/** The format that the answer must have: any JSON, or JSON that matches a schema. */
 export type OutputFormat =
-  | { readonly is: 'json' }
+  | { readonly kind: 'json' }
   | {
-      readonly is: 'schema';
+      readonly kind: 'schema';
       readonly name?: string | undefined;
       readonly description?: string | undefined;
       readonly schema: unknown;
       readonly strict?: boolean | undefined;
     };
 
-/** How much the model should reason, in words or tokens, as the call says it. */
+/** How much the model should reason, as a level or in tokens, as the client requests it. */
 export interface Reasoning {
   readonly effort?: 'none' | 'minimal' | 'low' | 'medium' | 'high' | 'xhigh' | 'max' | undefined;
   readonly budgetTokens?: number | undefined;
-  /** Whether the client wants a summary of the reasoning in the answer. */
+  /** Whether the answer must contain a summary of the reasoning. */
   readonly isShown?: boolean | undefined;
 }
 
-/** A feature of a request for which a dialect may have no place, by its name in the conversation. */
-export type Feature = Exclude<keyof Conversation, 'turns' | 'stream' | 'instructions'> | Part['is'] | 'system';
+/** A feature of a request that a dialect may be unable to express, by its name in the `Conversation`. */
+export type Feature = Exclude<keyof Conversation, 'turns' | 'stream' | 'instructions'> | Part['kind'] | 'system';
 
-/** The request has something that cannot be carried to another dialect. */
+/** Reports that a request contains something that cannot be translated into another dialect. */
 export class NotTranslatable extends Error {
   override readonly name = 'NotTranslatable';
 
   constructor(
-    /** The member or part, in the client's words. A writer names a `Feature`, which the gateway replaces by the client's word. */
+    /** What cannot be translated, in the client's words. A request writer passes a `Feature`, which the gateway replaces by the client's word. */
     readonly what: string,
-    /** The reason: the end of a sentence that begins with the name. */
+    /** Why it cannot be translated: the end of a sentence that begins with `what`. */
     readonly why: string,
   ) {
     super(`\`${what}\` ${why}`);

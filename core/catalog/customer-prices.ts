@@ -4,22 +4,22 @@ import { divideRoundingUp, E8_PER_USD, parseUsd } from '../base/money';
 import { normaliseModelName } from './model-names';
 import { cardsWith, type Price, type RateCard, type Rates, type RoughPrice, roughPrice } from './price';
 
-/** An operator's own prices, one list of `customerPrices`. */
+/** One list of prices under `customerPrices`: what customers pay instead of the upstream's prices. */
 export interface CustomerPriceList {
-  /** The factor on the upstream's price, for models without a price here; in units of 1e-8. */
+  /** The factor on the upstream's price for models that the list lacks, in units of 1e-8. */
   readonly factorE8: bigint;
-  /** The prices by normalised model name. */
+  /** The prices by normalized model name. */
   readonly models: ReadonlyMap<string, Price>;
 }
 
-/** A model at an upstream. */
+/** A model at an upstream, with its names and its price there. */
 interface PricedModel {
   readonly name: string;
   readonly aliases: readonly string[];
   readonly price: Price;
 }
 
-/** What a customer pays for models. */
+/** Returns what the customer pays for a model. */
 export type PriceOf = (model: PricedModel) => Price;
 
 /** The price without a markup: the customer pays what the upstream charges. */
@@ -31,7 +31,7 @@ interface PricedCandidate {
   readonly priceOf?: PriceOf | undefined;
 }
 
-/** Candidates at the prices that a customer pays. */
+/** A call's candidates with the prices that the customer pays. */
 export interface CustomerCandidates<C extends PricedCandidate> {
   readonly candidates: readonly C[];
   readonly priceOf: PriceOf;
@@ -42,7 +42,7 @@ interface Made {
   readonly rough: RoughPrice;
 }
 
-/** How many markups are cached for a model. An operator may give every account another factor. */
+/** How many prices are cached for each model, because every account may have a different markup. */
 const MAX_REMEMBERED = 1_000;
 
 const FACTOR = /^\d/;
@@ -50,7 +50,7 @@ const MIN_FACTOR = E8_PER_USD / 10n;
 const MAX_FACTOR = E8_PER_USD * 100n;
 
 /**
- * Reads a factor into units of 1e-8.
+ * Parses a factor into units of 1e-8.
  * @throws {RangeError} when it is no decimal number from 0.1 to 100.
  */
 export function parseFactor(text: string): bigint {
@@ -60,8 +60,8 @@ export function parseFactor(text: string): bigint {
 }
 
 /**
- * The prices of customers whose account or key has a markup: a factor such as `1.25`, or the name of a list. Holds, limits and
- * charges use these prices. The upstream's own charges stay as they are.
+ * The prices of customers whose account or key has a markup: a factor such as `1.25`, or the name of a list. The gateway computes holds,
+ * limits and charges with these prices. They do not change what the upstream charges.
  */
 export class CustomerPrices {
   readonly #lists: ReadonlyMap<string, CustomerPriceList>;
@@ -83,7 +83,7 @@ export class CustomerPrices {
       );
   }
 
-  /** Whether calls with this markup have prices. */
+  /** Returns whether prices exist for calls with this markup. */
   has(markup: string | undefined): boolean {
     return markup === undefined || FACTOR.test(markup) || this.#lists.has(markup);
   }
@@ -134,13 +134,13 @@ export class CustomerPrices {
 function customerPrice({ name, aliases, price }: PricedModel, { factorE8, models }: CustomerPriceList): Price {
   for (const each of [name, ...aliases]) {
     const own = models.get(normaliseModelName(each));
-    // The tiers, speeds and regions with which the upstream may answer are the same for this customer.
+    // Copies the upstream's possible tiers, speeds and regions, because an answer's variant does not depend on the customer.
     if (own !== undefined) return withPossible({ ...own, may: price.may });
   }
   return scaled(price, factorE8);
 }
 
-/** Returns a price with every rate and piece multiplied by the factor, each rounded up to 1e-8 USD. */
+/** Returns a price with every rate and piece price multiplied by the factor, each rounded up to 1e-8 USD. */
 function scaled(price: Price, factorE8: bigint): Price {
   const times = (amountE8: bigint) => divideRoundingUp(amountE8 * factorE8, E8_PER_USD);
   const card = ({ rates, above }: RateCard): RateCard => ({

@@ -9,13 +9,13 @@ import { NotTranslatable } from './conversation';
 import { type Framing, type OwnDialect, readUsualError, type UpstreamAdapter } from './upstream';
 import type { Usage } from './usage';
 
-/** An adapter threw, or returned an invalid value: the attempt has failed, whatever the upstream answered. */
+/** Reports that an adapter threw or returned an invalid value. The attempt then fails, whatever the upstream answered. */
 export class AdapterFault extends Error {
   override readonly name = 'AdapterFault';
 
   constructor(
     readonly adapter: string,
-    /** The name of the adapter's function. */
+    /** The name of the adapter's function that failed. */
     readonly place: string,
     cause: unknown,
   ) {
@@ -23,10 +23,7 @@ export class AdapterFault extends Error {
   }
 }
 
-/**
- * Wraps an adapter so that its mistakes end one attempt and not the call. What it throws becomes an AdapterFault, which is logged
- * and counted.
- */
+/** Wraps an adapter so that its faults fail one attempt instead of the call. Each exception becomes an AdapterFault, which the gateway logs and counts. */
 export function guardAdapter(adapter: UpstreamAdapter): UpstreamAdapter {
   const { name, framing, own } = adapter;
   const guard = guardOf(name);
@@ -55,7 +52,7 @@ export function guardAdapter(adapter: UpstreamAdapter): UpstreamAdapter {
 const RESOLVES_WITHIN_MS = 10_000;
 
 function tooLate(): Error {
-  return new Error(`it did not resolve within ${RESOLVES_WITHIN_MS / 1_000} s`);
+  return new Error(`the adapter's function did not resolve within ${RESOLVES_WITHIN_MS / 1_000} s`);
 }
 
 function guardOwnDialect(own: OwnDialect, guard: Guard): OwnDialect {
@@ -80,10 +77,11 @@ function guardReader(reader: AnswerReader, guard: Guard): AnswerReader {
 }
 
 function soundEvents(events: readonly AnswerEvent[]): readonly AnswerEvent[] {
-  if (!Array.isArray(events)) throw new TypeError('expected a list of events');
+  if (!Array.isArray(events)) throw new TypeError('expected the adapter to return a list of answer events');
   for (const event of events) {
-    if (event.is === 'usage') mustBePasses(event.usage);
-    if (event.is === 'add' && typeof event.text !== 'string') throw new TypeError('expected `add` with a text');
+    if (event.kind === 'usage') mustBePasses(event.usage);
+    if (event.kind === 'add' && typeof event.text !== 'string')
+      throw new TypeError('expected `add` with a string `text`');
   }
   return events;
 }
@@ -100,7 +98,7 @@ function guardFraming({ mediaType, open }: Framing, guard: Guard): Framing {
   };
 }
 
-/** Returns a function that runs an adapter's work. It turns what the work throws into an AdapterFault, and names the adapter to the watchdog. */
+/** Returns a function that runs an adapter's code. It converts exceptions to AdapterFaults, and notes for the watchdog that the adapter's code runs. */
 export function guardOf(name: string): Guard {
   const owner = ownerNumber(`adapter ${name}`);
   return (place, work) => {
@@ -117,7 +115,7 @@ export function guardOf(name: string): Guard {
   };
 }
 
-/** Checks the form of a usage, because a package may be written without a compiler. The meter checks the counts. */
+/** Checks the shape of a usage, because an adapter's author may not use a TypeScript compiler. Only the meter checks the counts. */
 function mustBePasses({ passes }: Usage): void {
   if (!Array.isArray(passes) || !passes.every(({ counts }) => counts instanceof Map))
     throw new TypeError('expected usage as { passes: [{ counts: Map }] }');
@@ -130,7 +128,7 @@ const faults = new Counter({
   registers: [metrics],
 });
 
-/** How often a fault is logged, because an adapter that fails at every event must not fill the log. */
+/** The least milliseconds between two log lines about faults of an adapter, because a fault at every event must not fill the log. */
 const LOGGED_EVERY_MS = 60_000;
 const loggedAtMs = new Map<string, number>();
 

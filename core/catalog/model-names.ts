@@ -1,4 +1,4 @@
-/** Returns a name without the differences that do not count: case, vendor prefix, `.` and `_`, date suffix and `-latest`. */
+/** Returns a model name without insignificant differences: case, vendor prefix, `.` and `_`, date suffix and `-latest`. */
 export function normaliseModelName(name: string): string {
   return name
     .slice(name.lastIndexOf('/') + 1)
@@ -13,7 +13,7 @@ export function shortenName(name: string): string {
   return name.length > 100 ? `${name.slice(0, 100)}…` : name;
 }
 
-/** Returns the known names nearest to a misspelt one, best first, at most three; empty when none is near. */
+/** Returns at most three known names that are similar to a misspelled one, nearest first; empty if none is similar. */
 export function nearestNames(name: string, known: Iterable<string>): string[] {
   const limit = Math.max(2, Math.floor(name.length / 3));
   return [...new Set(known)]

@@ -10,10 +10,10 @@ import {
   VARIANTS,
 } from './usage';
 
-/** The price of a million tokens by meter, in E8. The configuration has it in decimal USD. */
+/** The price of a million tokens in E8 (1e-8 USD), by meter. The configuration has it in decimal USD. */
 export type Rates = Readonly<Record<TokenMeter, bigint>>;
 
-/** The rates of a pass. `above` replaces them if its input, cache included, has more than `tokens` tokens. */
+/** The rates of a pass. The rates in `above` apply instead if the input of the pass, cache included, has more than `tokens` tokens. */
 export interface RateCard {
   readonly rates: Rates;
   readonly above: { readonly tokens: number; readonly rates: Rates } | undefined;
@@ -23,19 +23,19 @@ export type Variant = Pick<Pass, (typeof VARIANTS)[number]>;
 
 /** A model's price at one upstream. */
 export interface Price extends RateCard {
-  /** Meters without a price of their own: they cost the dearest rate that could apply. */
+  /** Meters without their own price. Their tokens cost the highest rate that could apply. */
   readonly unpriced: ReadonlySet<TokenMeter>;
-  /** E8 for each piece, by meter. */
+  /** The price of one piece in E8 (1e-8 USD), by meter. */
   readonly pieces: ReadonlyMap<Meter, bigint>;
   /** The prices of each tier, speed and region, and of their combinations, by `variantKey`. */
   readonly variants: ReadonlyMap<string, RateCard>;
-  /** The prices that an answer may have although the call asks for no variant, the plain price included. They determine the hold. */
+  /** The prices that an answer may have if the call requests no variant, including the plain price. They determine the hold. */
   readonly possible: readonly RateCard[];
-  /** The names of tiers, speeds and regions with which an answer may come. */
+  /** The tiers, speeds and regions that an answer may have even if the call did not request them. */
   readonly may: Readonly<Record<(typeof VARIANTS)[number], readonly string[]>>;
 }
 
-/** Returns a price of tokens alone, without variants. An omitted meter costs as much as `input` or `output`. */
+/** Returns a price that has only rates for tokens, without variants. A meter that is omitted costs as much as `input` or `output`. */
 export function plainPrice(
   rates: Readonly<Partial<Rates> & Pick<Rates, 'input' | 'output'>>,
   above?: RateCard['above'],
@@ -56,14 +56,14 @@ export function plainPrice(
   };
 }
 
-/** The most answers that one call can ask for (`n` of the Chat protocol). */
+/** The most choices that one call can request (`n` of the Chat protocol). */
 export const MAX_CHOICES = 128;
 
 export function variantKey({ tier = '', speed = '', geo = '' }: Variant): string {
   return `${tier}\n${speed}\n${geo}`;
 }
 
-/** Returns the most that one call can cost at an upstream: all tokens of the context and of every answer, at the dearest prices. */
+/** Returns the most that one call can cost at an upstream, in E8: all tokens of the context window and of every choice, at the highest prices. */
 export function maxModelCost({ context, maxOutput }: { context: number; maxOutput: number }, price: Price): bigint {
   const tokens = context + maxOutput;
   const cards = [price, ...price.variants.values()];
@@ -76,14 +76,11 @@ export interface Charge {
   readonly costE8: bigint;
   /** The cost before it is rounded up, in 1e-14 USD. */
   readonly exactE14: bigint;
-  /** Counted things without a price: meters, and variants of the answer, such as `tier priority`. */
+  /** What was counted but has no price: meters, and variants of the answer, such as `tier priority`. */
   readonly unpriced: readonly string[];
 }
 
-/**
- * Returns the exact cost of all passes, rounded up once to the unit of 1e-8 USD. Counts must be integers ≥ 0. Each pass has its
- * own threshold.
- */
+/** Returns the exact cost of all passes, rounded up once to 1e-8 USD. Counts must be integers ≥ 0. Each pass is compared with the threshold alone. */
 export function chargeOf({ passes }: Usage, priceOf: (pass: Pass) => Price): Charge {
   const unpriced: string[] = [];
   const sum = new ExactSum();
@@ -91,7 +88,7 @@ export function chargeOf({ passes }: Usage, priceOf: (pass: Pass) => Price): Cha
   return { costE8: sum.costE8, exactE14: sum.exactE14, unpriced };
 }
 
-/** A sum in 1e-14 USD. It is a plain number below 2^53, where nearly all calls stay, and a `bigint` above. */
+/** A sum in 1e-14 USD. It is a plain number below 2^53, which is enough for nearly all calls, and a `bigint` above. */
 class ExactSum {
   #small = 0;
   #large = 0n;
@@ -111,7 +108,7 @@ class ExactSum {
   }
 }
 
-/** Returns the exact cost of a usage at one price. */
+/** Returns the cost of a usage in E8, rounded up once, if all passes have the same price. */
 export function costOf(usage: Usage, price: Price): bigint {
   return chargeOf(usage, () => price).costE8;
 }
@@ -122,7 +119,7 @@ function inputOf({ counts }: Pass): number {
   return sum;
 }
 
-/** Adds the cost of a pass. */
+/** Adds the cost of a pass to `sum`, and the names of what has no price to `unpriced`. */
 function addCostOfPass(sum: ExactSum, pass: Pass, price: Price, input: number, unpriced: string[]): void {
   const cards = cardsOf(pass, price, unpriced);
   for (const [meter, count] of pass.counts) {
@@ -144,7 +141,7 @@ function isTokenMeter(meter: Meter): meter is TokenMeter {
   return TOKENS.has(meter);
 }
 
-/** Returns the prices of the answer's variant. If the variant has no price, returns all prices, and the dearest is charged. */
+/** Returns the prices of the answer's variant. If it has none, returns all prices, of which the highest is charged. */
 function cardsOf(pass: Pass, price: Price, unpriced: string[]): readonly RateCard[] {
   if (pass.tier === undefined && pass.speed === undefined && pass.geo === undefined) return [price];
   const card = price.variants.get(variantKey(pass));
@@ -165,10 +162,10 @@ function maxInForce(cards: readonly RateCard[], meter: TokenMeter, input: number
   return most;
 }
 
-/** The longest time for which the vendor may write its input to its cache. */
+/** The longest time for which the vendor may cache the input of a call. */
 export type CacheWrites = 'none' | 'minutes' | 'hour';
 
-/** The input meters that a text call can cause. */
+/** The input meters that a call with only text may use, by the longest cache time. */
 const TEXT_INPUT: Readonly<Record<CacheWrites, readonly TokenMeter[]>> = {
   none: ['input', 'cacheRead'],
   minutes: ['input', 'cacheRead', 'cacheWrite'],
@@ -176,14 +173,14 @@ const TEXT_INPUT: Readonly<Record<CacheWrites, readonly TokenMeter[]>> = {
 };
 
 /**
- * Returns the prices that an answer may have if the call asks for a tier, speed or region. They include the prices without it,
+ * Returns the prices that an answer may have if the call requests a tier, speed or region. They include the price without the variant,
  * because an upstream may ignore the request. Returns undefined if a requested variant has no price.
  */
 export function pricesFor(price: Price, asked: Variant | undefined): readonly RateCard[] | undefined {
   return asked === undefined ? price.possible : cardsWith(price, asked);
 }
 
-/** Returns the prices of every combination of possible and requested variants; undefined if a requested variant has no price. */
+/** Returns the prices of all combinations of possible and requested variants; undefined if a requested variant has no price. */
 export function cardsWith(price: Omit<Price, 'possible'>, asked: Variant): readonly RateCard[] | undefined {
   const names = VARIANTS.map((kind) => [
     undefined,
@@ -200,7 +197,7 @@ export function cardsWith(price: Omit<Price, 'possible'>, asked: Variant): reado
 const isInput = (meter: TokenMeter): boolean => (INPUT_METERS as readonly TokenMeter[]).includes(meter);
 
 /**
- * Returns the most that a call can cost within these bounds of tokens: every token at the dearest price that it may have.
+ * Returns the most that a call with at most these tokens can cost, in E8: every token at the highest price that it may have.
  * @param more the meters of tokens that are not text, such as speech
  */
 export function maxCost(
@@ -215,7 +212,7 @@ export function maxCost(
   return divideRoundingUp(BigInt(inputTokens) * input + BigInt(outputTokens) * output, E14_PER_E8);
 }
 
-/** Returns the dearest rate of some meters in E8 per million tokens, over several prices, below and above their thresholds. */
+/** Returns the highest rate of these meters in all prices, below and above their thresholds, in E8 per million tokens. */
 export function maxRateE8(cards: readonly RateCard[], meters: readonly TokenMeter[]): bigint {
   let most = 0n;
   for (const { rates, above } of cards) {
@@ -227,10 +224,10 @@ export function maxRateE8(cards: readonly RateCard[], meters: readonly TokenMete
   return most;
 }
 
-/** A price as plain numbers, for inexact comparisons. No charge uses it. */
+/** An approximate price as plain numbers, for comparing candidates. The gateway never charges with it. */
 export interface RoughPrice extends RoughRates {
   readonly above: (RoughRates & { readonly tokens: number }) | undefined;
-  /** The highest price of an input or output token. Writing input to a cache may cost extra. */
+  /** The highest price of an input token, by the longest cache time, because writing input to a cache may cost extra. */
   readonly maxInputRate: Readonly<Record<CacheWrites, number>>;
   readonly maxOutputRate: number;
 }

@@ -19,20 +19,17 @@ export const PROTOCOLS = {
 } as const satisfies Readonly<Record<string, ProtocolFacts>>;
 
 interface ProtocolFacts {
-  /** The protocol's name in documents. */
+  /** The name of the protocol in documents. */
   readonly title: string;
-  /** The path without the prefix of a strategy. */
+  /** The path of its calls, without the prefix of a strategy. */
   readonly path: `/v1/${string}`;
-  /** The suffixes of the path for other calls in the same dialect, which are billed alike. */
+  /** The path suffixes of other calls in the same dialect, which are billed like the calls without a suffix. */
   readonly operations?: readonly string[];
-  /** The member of a request that has the conversation. */
+  /** The member of a request that contains the conversation. */
   readonly conversation: string;
-  /**
-   * The members that limit an answer; empty: calls have no limit. Every upstream reads the first, so the gateway writes that one
-   * if a call names none.
-   */
+  /** The members that limit an answer's output; empty: no limit. If a call has none, the gateway adds the first, because every upstream reads it. */
   readonly limits: readonly string[];
-  /** Whether clients may also send their calls over a WebSocket, at the same address. */
+  /** Whether clients may send their calls over a WebSocket at the same URL as over HTTP. */
   readonly webSocket?: true;
 }
 
@@ -41,20 +38,20 @@ export type Protocol = keyof typeof PROTOCOLS;
 
 export const PROTOCOL_NAMES = Object.keys(PROTOCOLS) as readonly Protocol[] as readonly [Protocol, ...Protocol[]];
 
-/** The protocols that are translated into each other, in the order of preference: the one that carries most comes first. */
+/** The protocols that the gateway translates into each other, best target first: the one that can express most comes first. */
 export const TRANSLATED = ['responses', 'messages', 'chat'] as const satisfies readonly Protocol[];
 
-/** Whether answers have output tokens and may be streamed. Embeddings are numbers: only their input is counted. */
+/** Returns whether answers have output tokens and may be streamed. Embeddings are numbers, so only their input is counted. */
 export function hasOutput(protocol: Protocol): boolean {
   return protocol !== 'embeddings';
 }
 
-/** Returns the protocol of a call's path, with any strategy before it. */
+/** Returns the protocol of a call by its path, with or without the prefix of a strategy. */
 export function protocolOf(path: string): Protocol {
   return placeOf(path)?.protocol ?? 'messages';
 }
 
-/** Returns the suffix of a call's path after its protocol, such as `/compact`; undefined without one. */
+/** Returns the suffix of a call's path after its protocol, such as `/compact`; undefined if it has none. */
 export function operationOf(path: string): string | undefined {
   return placeOf(path)?.operation;
 }
@@ -78,18 +75,18 @@ const PLACES: readonly CallPlace[] = PROTOCOL_NAMES.flatMap((protocol) => {
   ];
 });
 
-/** Whether calls of a path may come over a WebSocket. */
+/** Returns whether clients may send calls of a path over a WebSocket. */
 export function isSocketPath(path: string): boolean {
   const { path: own, webSocket }: ProtocolFacts = PROTOCOLS[protocolOf(path)];
   return webSocket === true && path.endsWith(own);
 }
 
-/** Returns one value for each protocol. */
+/** Returns a record with one value for each protocol. */
 export function forEachProtocol<T>(make: (protocol: Protocol) => T): Readonly<Record<Protocol, T>> {
   return Object.fromEntries(PROTOCOL_NAMES.map((name) => [name, make(name)])) as Record<Protocol, T>;
 }
 
-/** Returns a sentence for people: where to call a model that does not speak the protocol of a call. */
+/** Returns a sentence for people that says at which paths clients can call a model that does not speak the protocol of their call. */
 export function servedAt(protocols: Iterable<Protocol>): string {
   const paths = [...new Set(protocols)].map((name) => PROTOCOLS[name].path);
   return new Intl.ListFormat('en-GB', { type: 'conjunction' }).format(paths);

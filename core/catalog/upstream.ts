@@ -8,165 +8,165 @@ import type { Usage } from './usage';
 export type { SseEvent } from './answer';
 export type { Protocol } from './protocols';
 
-/** The parts of a call that an adapter gets. */
+/** The parts of a call that the gateway passes to an adapter. */
 export interface ModelCall {
   readonly protocol: Protocol;
-  /** The suffix of the call's path after its protocol, such as `/compact`; absent without one. */
+  /** The suffix of the call's path after its protocol, such as `/compact`; absent if it has none. */
   readonly operation?: string | undefined;
   /** The upstream's own name of the model. */
   readonly model: string;
   readonly stream: boolean;
-  /** The unchanged query string with its `?`, or empty. */
+  /** The unchanged query string, including its `?`; empty if there is none. */
   readonly query: string;
-  /** The headers that the gateway may forward: content-type, accept and the vendor-prefixed ones, names in lower case. */
+  /** The headers that the gateway may forward: content-type, accept and those with the vendor's prefix. Names are in lower case. */
   readonly headers: Readonly<Record<string, string>>;
-  /** The raw JSON text of top-level members whose value is short (at most 4 KiB), by unescaped key. */
+  /** The raw JSON text of top-level members whose value has at most 4 KiB, by name without escapes. */
   readonly members: ReadonlyMap<string, string>;
-  /** Whether the upstream understands `stream_options.include_usage`. */
+  /** Whether the upstream supports `stream_options.include_usage`. */
   readonly streamUsage: boolean;
 }
 
-/** One change to the top level of the request body. All other bytes stay as they came. */
+/** One change to the top level of the request body. All other bytes stay unchanged. */
 export type BodyEdit =
   | { readonly member: string; readonly set: string /* JSON text; the member is appended when it is not there */ }
   | { readonly member: string; readonly drop: true };
 
 /** The request that an adapter writes for its upstream. */
 export interface UpstreamRequest {
-  /** Path and query below the upstream's base URL, for example `/v1/messages?beta=true`. */
+  /** The path and query below the upstream's base URL, for example `/v1/messages?beta=true`. */
   readonly path: string;
-  /** Headers beside content-type and accept-encoding, which the gateway sets. `authorize` adds the credential. */
+  /** Headers in addition to content-type and accept-encoding, which the gateway sets. `authorize` adds the credential. */
   readonly headers: Readonly<Record<string, string>>;
   readonly edits: readonly BodyEdit[];
 }
 
-/** An answer that is not a success, or an error event before any content. */
+/** An unsuccessful answer, or an error event before any content. */
 export interface UpstreamFailure {
   readonly protocol: Protocol;
-  /** HTTP status; 200 when the failure was an event of a stream. */
+  /** The HTTP status; 200 if the failure was an event of a stream. */
   readonly status: number;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
-  /** The parsed body or event data; undefined when it is not JSON or larger than 64 KiB. */
+  /** The parsed body or event data; undefined if it is not JSON or larger than 64 KiB. */
   readonly body: unknown;
 }
 
-/** The reaction to a failure: try the next candidate, relay the failure to the client, or try only candidates with a larger context. */
+/** How the gateway reacts to a failure: try the next candidate, relay the failure to the client, or try only larger context windows. */
 export type Verdict = 'next' | 'relay' | 'larger-context';
 
-/** The meaning of an event for routing, metering and the end of the stream. An absent member means "no". */
+/** What an event means for routing, metering and the end of the stream. An absent member means "no". */
 export interface EventNote {
-  /** Whether text, reasoning, a refusal or tool input begins or continues. From then on no other upstream can answer. */
+  /** Whether text, reasoning, a refusal or tool input begins or continues. After such an event, the gateway cannot try another upstream. */
   readonly content?: boolean;
-  /** UTF-8 bytes of text, reasoning and tool arguments in this event. */
+  /** The UTF-8 bytes of text, reasoning and tool arguments in this event. */
   readonly contentBytes?: number;
-  /** The counts that this event reports, cumulative for the call so far. */
+  /** The usage that this event reports, cumulative for the call so far. */
   readonly usage?: Usage;
-  /** Whether the event gives a stop reason: that choice is whole even if nothing follows. `FinishTracker` knows when all choices are whole. */
+  /** Whether the event has a stop reason: its choice is then complete even if nothing follows. `FinishTracker` knows when all choices are complete. */
   readonly finish?: boolean;
-  /** The choices (`n`) whose stop reason this event has, by index; absent where a protocol has only one. */
+  /** The indexes of the choices (`n`) whose stop reason this event has; absent if the protocol has only one choice. */
   readonly finishedChoices?: readonly number[];
   /**
-   * Whether this event has the final usage at `usageAt`, where the gateway may add `cost`. In Chat the gateway may move the usage
-   * into the event with the stop reason. It then drops an event without content and stop reason.
+   * Whether this event has the final usage at `usageAt`, where the gateway may add `cost`. In Chat, the gateway may move the usage into the
+   * event with the stop reason. It then drops the usage event if it has neither content nor a stop reason.
    */
   readonly finalUsage?: boolean;
-  /** The members of the event's data that lead to its usage; absent: the top-level member `usage`. */
+  /** The path to the usage in the event's data; absent: the top-level member `usage`. */
   readonly usageAt?: readonly string[];
-  /** Whether this event is the protocol's own end (`message_stop`, `[DONE]`, `response.completed`). */
+  /** Whether this event is the protocol's end of the stream (`message_stop`, `[DONE]`, `response.completed`). */
   readonly done?: boolean;
-  /** The error that the upstream reports inside the stream; `judge` gets its `body`. */
+  /** The error that the upstream reports inside the stream. The gateway passes its `body` to `judge`. */
   readonly error?: { readonly body: unknown };
-  /** Whether the data is no JSON object. */
+  /** Whether the event's data is not a JSON object. */
   readonly malformed?: boolean;
 }
 
 /**
- * Members of events that only continue the text. An event that differs only in such members from one already read means the same.
- * The gateway does not parse it and counts its text in UTF-8 bytes.
+ * The members of events that only continue the text. If an event differs from an earlier one only in these members, it means the same. The
+ * gateway then does not parse it and only counts its text in UTF-8 bytes.
  */
 export interface Deltas {
-  /** The members whose text counts. All text that counts is in these members, at any depth of the data. */
+  /** The members whose text counts as output, at any depth of the data. No other member has such text. */
   readonly texts: readonly string[];
-  /** The members whose texts and numbers mean nothing. */
+  /** The members whose texts and numbers the gateway ignores. */
   readonly ignored?: readonly string[];
 }
 
 /**
- * Speaks a protocol of clients to an upstream. An adapter only writes requests and judges failures: sockets, timeouts, retries,
- * framing, counting and pricing belong to the gateway, which reads the answers of each protocol itself. The adapter is native: the
- * client uses the upstream's dialect, or the gateway translates between the two.
+ * Speaks a protocol of clients to an upstream. An adapter only writes requests and judges failures. The gateway handles sockets, timeouts,
+ * retries, framing, counting and pricing, and it reads the answers of each protocol itself. The adapter is native: either the client uses
+ * the upstream's dialect, or the gateway translates between both dialects.
  */
 export interface UpstreamAdapter<S extends Schema = Schema> {
   readonly contract: 'upstream/1';
-  /** The word after `adapter:` in serviceEndpoints. */
+  /** The adapter's name, as `adapter:` in serviceEndpoints has it. */
   readonly name: string;
-  /** The protocols that clients may speak to it without translation. */
+  /** The protocols that clients may use with the adapter without translation. */
   readonly protocols: readonly Protocol[];
-  /** The adapter's own settings, beside those of every upstream. */
+  /** The schema of the adapter's own settings, in addition to those of every upstream. */
   readonly schema: S;
   request(call: ModelCall, settings: Settings<S>): UpstreamRequest;
-  /** Returns the headers that show the platform's credential to the upstream. */
+  /** Returns the headers that contain the platform's credential for the upstream. */
   authorize(credential: string, settings: Settings<S>): Readonly<Record<string, string>>;
   /**
-   * Returns further headers that depend on the outgoing request, such as a signature, or on a token that must be fetched. The
-   * gateway calls it after `authorize`; it must resolve within 10 s. Absent: there are none.
+   * Returns more headers that depend on the outgoing request, such as a signature, or on a token that must be fetched. The gateway calls it
+   * after `authorize`; it must resolve within 10 s. Absent: no more headers.
    */
   sign?(
     request: UnsignedRequest,
     credential: string,
     settings: Settings<S>,
   ): Readonly<Record<string, string>> | Promise<Readonly<Record<string, string>>>;
-  /** How to decode the streams of a vendor that does not send server-sent events; absent: it sends these. */
+  /** How to decode streams that are not server-sent events; absent if the vendor sends server-sent events. */
   readonly framing?: Framing;
   judge(failure: UpstreamFailure): Verdict;
-  /** Where the vendor keeps what the platform's credential opens. Calls must not name these hosts as the place of an image or document. */
+  /** The hosts whose content the platform's credential opens. The gateway refuses calls that name an image or document on one of them. */
   readonly opens?: readonly OpenedHost[];
-  /** The functions of a dialect of its own, for an adapter without `protocols`. */
+  /** The functions for the adapter's own dialect, if it has no `protocols`. */
   readonly own?: OwnDialect<S>;
 }
 
-/** A host, with those below it, whose content a vendor reads with the platform's credential. The upstream's own host always is one. */
+/** A host, including its subdomains, whose content a vendor reads with the platform's credential. The upstream's own host always counts as one. */
 export interface OpenedHost {
-  /** In lower case, without a port. */
+  /** The host name in lower case, without a port. */
   readonly host: string;
-  /** Members of the query that open an address to everybody, so that the vendor needs no credential; absent: none does. */
+  /** The query members that make a URL readable without the platform's credential, such as a signature; absent if there are none. */
   readonly signedBy?: readonly string[];
-  /** The end of an upstream's host. At others the row does not count. */
+  /** The end of the host names of upstreams for which this entry counts; absent for all upstreams. */
   readonly at?: string;
 }
 
-/** The functions that a translating adapter has beside those of every adapter. */
+/** The functions that a translating adapter has in addition to those of every adapter. */
 export type OwnDialect<S extends Schema = Schema> = Pick<
   TranslatingAdapter<S>,
   'dialect' | 'request' | 'answer' | 'readError'
 >;
 
-/** A call for an upstream whose dialect clients do not speak. */
+/** A call for an upstream whose dialect clients cannot use. */
 export interface TranslatedCall {
   readonly conversation: Conversation;
   /** The upstream's own name of the model. */
   readonly model: string;
-  /** The most output tokens of the model, for an upstream that requires a limit where the call has none. */
+  /** The most output tokens of the model. The adapter needs it if the upstream requires a limit and the call has none. */
   readonly maxOutput: number;
-  /** The upstream's name, which marks the signatures that it made. */
+  /** The upstream's name, which marks the signatures that the upstream made. */
   readonly upstream: string;
-  /** How to tell the model how much to reason, as the operator configured. Absent: the request never tells it. */
+  /** How the request sets the amount of reasoning, as the operator configured; absent: it does not set it. */
   readonly reasoning?: ReasoningSetting | undefined;
-  /** Notes that the request promises less than the client asked for. The client and the usage record are told. */
+  /** Notes that the request guarantees less than the client asked for. The gateway reports this to the client and in the usage record. */
   weaken?(feature: Feature): void;
 }
 
-/** How a model takes its reasoning setting. `effort`: a level such as "low" or "high". `budget`: a number of tokens. */
+/** How a model accepts the amount of reasoning. `effort`: a level such as "low" or "high". `budget`: a number of tokens. */
 export type ReasoningSetting = (typeof REASONING_SETTINGS)[number];
 export const REASONING_SETTINGS = ['effort', 'budget'] as const;
 
 /** The request that a translating adapter has written. */
 export interface TranslatedRequest {
-  /** Path and query below the upstream's base URL. */
+  /** The path and query below the upstream's base URL. */
   readonly path: string;
-  /** Headers beside content-type and accept-encoding, which the gateway sets. `authorize` adds the credential. */
+  /** Headers in addition to content-type and accept-encoding, which the gateway sets. `authorize` adds the credential. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** The whole body as JSON. */
+  /** The whole request body, which the gateway sends as JSON. */
   readonly body: Readonly<Record<string, unknown>>;
 }
 
@@ -176,66 +176,66 @@ export interface TranslatingAdapter<S extends Schema = Schema>
     UpstreamAdapter<S>,
     'contract' | 'name' | 'schema' | 'authorize' | 'sign' | 'framing' | 'judge' | 'opens'
   > {
-  /** The name of its dialect, for people and for signatures. */
+  /** The name of the adapter's dialect, for messages to people and for signatures. */
   readonly dialect: string;
-  /** Writes a request. @throws NotTranslatable for what the dialect has no place for */
+  /** Writes a request. @throws NotTranslatable for a feature that the dialect cannot express */
   request(call: TranslatedCall, settings: Settings<S>): TranslatedRequest;
-  /** Reads the answer of one attempt. */
+  /** Returns a reader for the answer of one attempt. */
   answer(call: TranslatedCall): AnswerReader;
-  /** Returns the vendor's words in the parsed body of an error. Absent: its `error.message`, `error.code` and `error.type`. */
+  /** Reads the vendor's message, code and type from the parsed body of an error. Absent: the gateway reads `error.message`, `error.code` and `error.type`. */
   readError?(body: unknown): AnswerError;
 }
 
-/** An outgoing request without the headers that `sign` adds. */
+/** An outgoing request before `sign` adds its headers. */
 export interface UnsignedRequest {
   readonly method: string;
-  /** The URL with its query, byte for byte as it is sent. The header `host` is the host of this URL. */
+  /** The URL with its query, byte for byte as the gateway sends it. The header `host` is the host of this URL. */
   readonly url: URL;
-  /** The headers, names in lower case. */
+  /** The request headers; names are in lower case. */
   readonly headers: Readonly<Record<string, string>>;
-  /** SHA-256 of the body's bytes, in hex. */
+  /** The SHA-256 hash of the body, in hex. */
   readonly bodySha256: string;
 }
 
 /** Decodes streams that are not server-sent events. */
 export interface Framing {
-  /** The media type of such an answer, in lower case and without parameters. Other answers are not decoded. */
+  /** The media type of the streams to decode, in lower case and without parameters. The gateway does not decode answers of other types. */
   readonly mediaType: string;
-  /** Begins one stream. */
+  /** Returns a decoder for one stream. */
   open(): FrameDecoder;
 }
 
-/** Decodes one stream. It keeps the state, because adapters have none. */
+/** Decodes one stream. The decoder keeps the stream's state, because adapters are stateless. */
 export interface FrameDecoder {
   /**
-   * Takes the bytes as they arrive and returns the server-sent events that they complete, as text; may be empty. What it cannot
-   * decode becomes an event whose data is no JSON object.
+   * Decodes bytes as they arrive. Returns the text of the server-sent events that they complete, or an empty text. Bytes that it cannot
+   * decode become an event whose data is no JSON object.
    */
   push(chunk: Buffer): string;
 }
 
-/** An adapter in the form in which it is registered. */
+/** An adapter in the form in which the gateway registers it. */
 export type AnyAdapter = UpstreamAdapter | TranslatingAdapter;
 
 /**
- * An adapter in the form in which a package exports it. Registration checks its other members, so that authors' compilers need
- * not compare adapters with different settings.
+ * An adapter in the form in which a package exports it. The gateway checks its other members at registration, so that authors' compilers
+ * need not compare adapters with different settings.
  */
 export type AdapterExport = Pick<AnyAdapter, 'name' | 'contract'>;
 
-/** Helps TypeScript check an adapter against its own settings. */
+/** Returns the adapter unchanged. It makes TypeScript check the adapter against its own settings. */
 export function defineAdapter<const S extends Schema>(adapter: TranslatingAdapter<S>): TranslatingAdapter<S>;
 export function defineAdapter<const S extends Schema>(adapter: UpstreamAdapter<S>): UpstreamAdapter<S>;
 export function defineAdapter(adapter: AnyAdapter): AnyAdapter {
   return adapter;
 }
 
-/** Returns the object of an error. Some upstreams send it in a list. */
+/** Returns the error object of a body. Some upstreams send a list that contains it. */
 export function errorBody(body: unknown): JsonObject {
   return asObject(Array.isArray(body) ? body[0] : body) ?? {};
 }
 
-/** Reads `{"error": {"message", "type", "code", "param"}}` and its bare forms, which some upstreams send. */
+/** Reads an error of the form `{"error": {"message", "type", "code", "param"}}`, and the same without the outer `error`, which some upstreams send. */
 export function readUsualError(body: unknown): AnswerError {
   const outer = errorBody(body);
   const error = asObject(outer['error']) ?? outer;
@@ -255,20 +255,20 @@ export function readUsualError(body: unknown): AnswerError {
   };
 }
 
-/** The version of the Messages protocol that the gateway sends where the client names none. */
+/** The version of the Messages protocol that the gateway sends if the client names none. */
 export const USUAL_VERSION = '2023-06-01';
 
-/** The headers that name the version. `protoa-` is the service's own spelling of the vendor's prefix. */
+/** The headers that name the version of the Messages protocol. `protoa-` is the gateway's own spelling of the vendor's prefix. */
 const VERSION_HEADERS = ['anthropic-version', 'protoa-version'] as const;
 
-/** Returns the protocol version of a call; undefined in Chat, which has none. */
+/** Returns the protocol version of a call; undefined for all protocols but Messages, because they have none. */
 export function versionOf({ protocol, headers }: Pick<ModelCall, 'protocol' | 'headers'>): string | undefined {
   if (protocol !== 'messages') return undefined;
   for (const name of VERSION_HEADERS) if (headers[name] !== undefined) return headers[name];
   return USUAL_VERSION;
 }
 
-/** Whether an upstream takes calls of a version. An upstream that declares no versions takes all. */
+/** Returns whether an upstream accepts calls of a version. An upstream without declared versions accepts all. */
 export function takesVersion(
   { versions }: { readonly versions?: ReadonlySet<string> | undefined },
   version: string | undefined,
@@ -276,15 +276,15 @@ export function takesVersion(
   return versions === undefined || version === undefined || versions.has(version);
 }
 
-/** A secret that shows an upstream that a call comes from the platform. */
+/** A secret with which an upstream recognizes calls of the platform. */
 export interface Credential {
-  /** The operator's name of it, or its source, such as `env NAME`. The name is shown and stays when the value changes; the value is never shown. */
+  /** The name that the operator gave it, or its source, such as `env NAME`. Operators see the name, but never the value, which may change. */
   readonly name: string;
-  /** Its share of the calls, relative to the upstream's other credentials. */
+  /** The credential's share of the calls, relative to the upstream's other credentials. */
   readonly weight: number;
-  /** The current value; undefined while there is none. Empty: the upstream needs no credential. */
+  /** The current value; undefined if there is none now. An empty text: the upstream needs no credential. */
   readonly value: string | undefined;
-  /** Why there is no value; undefined when there is one. */
+  /** Why `value` is undefined; undefined if it is set. */
   readonly missing: string | undefined;
 }
 
@@ -298,7 +298,7 @@ export function askedWith<U extends Shown>(upstream: U, credential: Credential):
   return upstream.credential === credential ? upstream : { ...upstream, credential };
 }
 
-/** Returns a copy of an upstream that has this credential only. */
+/** Returns a copy of an upstream that has only this credential. */
 export function pinnedTo<U extends Shown>(upstream: U, credential: Credential): U {
   return upstream.credentials.length === 1 ? upstream : { ...upstream, credential, credentials: [credential] };
 }

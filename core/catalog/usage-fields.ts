@@ -3,7 +3,7 @@ import type { Schema } from '../base/settings';
 import { listOf, mapOf, object, objectWith, oneOf, orNull, shape } from '../http/shape';
 import { PROTOCOL_NAMES } from './protocols';
 
-/** The types of columns: what a value is in JSON, and as Postgres returns it. */
+/** The type of a value by column type: in JSON, and as Postgres returns it. */
 interface SqlTypes {
   text: { json: string; row: string };
   uuid: { json: string; row: string };
@@ -16,7 +16,7 @@ interface SqlTypes {
 
 type Sql = keyof SqlTypes;
 
-/** The audience of a field: all readers of the record; operators, also in the CSV; operators, but not in the CSV. */
+/** Where a field is shown. `all`: everywhere; `operators`: to operators, also in the CSV; `operator-details`: not in the CSV. */
 type Audience = 'all' | 'operators' | 'operator-details';
 
 interface Field {
@@ -25,9 +25,9 @@ interface Field {
   readonly shape: Schema;
   readonly isOptional: boolean;
   readonly audience: Audience;
-  /** The source of the field: the record that a call writes, the ledger's entry, or another table at reading time. */
+  /** The source of the field: the record that a call writes, the ledger's entry, or another table when the record is read. */
   readonly from: 'record' | 'ledger' | 'read';
-  /** The value in a record from which the field is absent. */
+  /** The value of a field that is absent from the record. */
   readonly fallback?: number | undefined;
 }
 
@@ -55,10 +55,10 @@ const MAYBE = { isOptional: true } as const;
 const NOTHING_MORE = {} as const;
 const OPERATORS = { audience: 'operators', isOptional: true } as const;
 
-/** The schema of one run of a model inside a call: model, tier, speed and region if they differ from the requested ones, and its counts. */
+/** The schema of one run of a model inside a call: its counts, and model, tier, speed and region if they differ from the requested ones. */
 export const PASS = mapOf({ anyOf: [shape.integer, shape.text] });
 
-/** The schema of the reasons for a call's routing: `RoutingFacts` in stored form. */
+/** The schema of a call's `RoutingFacts` in stored form. */
 const ROUTING = objectWith(
   {
     of: { ...shape.integer, description: 'How many candidates there were.' },
@@ -74,8 +74,8 @@ const ROUTING = objectWith(
 );
 
 /**
- * The fields of a usage record (docs/contract.md, section 6), in the order of the CSV's columns. The types of the record and of
- * its row, the INSERT, the answers to clients, the CSV and the OpenAPI document are made from this table.
+ * The fields of a usage record (docs/contract.md, section 6), in the order of the CSV's columns. This table defines the types of the record
+ * and of its row, the INSERT, the answers to clients, the CSV and the OpenAPI document.
  */
 const USAGE_FIELDS = {
   requestId: field('request_id', 'text', shape.text, NOTHING_MORE),
@@ -108,17 +108,17 @@ const USAGE_FIELDS = {
   calls: field('calls', 'int', shape.integer, { fallback: 1 }),
   passes: field('passes', 'jsonb', listOf(PASS), MAYBE),
   flags: field('flags', 'jsonb', listOf(oneOf('unknown', 'unpriced', 'suspect', 'translated', 'weakened')), MAYBE),
-  // The session and the agent that the client names, as `SessionIds` keeps them.
+  // The session and the agent that the client names, in the form of `SessionIds.recorded`.
   sessionId: field('session_id', 'text', shape.text, MAYBE),
   agentId: field('agent_id', 'text', shape.text, MAYBE),
   accountId: field('account_id', 'uuid', shape.uuid, { audience: 'operators' }),
-  // The call's rollout, with its stage at that time and the call's group.
+  // The rollout that includes the call, its stage at that time, and the call's group.
   rollout: field('rollout', 'text', shape.text, OPERATORS),
   rolloutStage: field('rollout_stage', 'int', shape.integer, OPERATORS),
   rolloutGroup: field('rollout_group', 'text', oneOf('control', 'treatment'), OPERATORS),
-  // What the upstream charges above the hold; absent for nothing.
+  // The upstream's charge above the hold, which the platform pays; absent for nothing.
   excess: field('excess_e8', 'bigint', shape.usd, OPERATORS),
-  // What all upstreams of the call charge at their prices; absent if none was called.
+  // The cost of the call's attempts at the prices of their upstreams; absent if the gateway called no upstream.
   upstreamCost: field('upstream_cost_e8', 'bigint', shape.usd, OPERATORS),
   routing: field('routing', 'jsonb', ROUTING, { isOptional: true, audience: 'operator-details' }),
 } as const;
@@ -145,7 +145,7 @@ type Recorded = { [K in UsageField]: Fields[K]['from'] extends 'record' ? K : ne
 type Absent = {
   [K in Recorded]: true extends Fields[K]['isOptional'] ? K : Fields[K]['fallback'] extends number ? K : never;
 }[Recorded];
-/** The name of a field in the JSON of a record, where amounts are in units of 1e-8 USD. */
+/** The JSON name of a field in a record. Amounts are in units of 1e-8 USD there and have the suffix `E8`. */
 type JsonName<K extends UsageField> = Fields[K]['shape'] extends Usd ? `${K}E8` : K;
 
 /** The fields that a call writes, in JSON; a field without a value is absent. */
@@ -153,7 +153,7 @@ export type RecordedFields = { readonly [K in Exclude<Recorded, Absent> as JsonN
   readonly [K in Absent as JsonName<K>]?: Json<Fields[K]> | undefined;
 };
 
-/** A record as these audiences see it. */
+/** A usage record with the fields that these audiences see. */
 type ShownUsage<A extends Audience> = { readonly [K in Of<A>]: Shown<K> };
 
 const ENTRIES = Object.entries(USAGE_FIELDS) as [UsageField, Field][];
@@ -164,21 +164,21 @@ export function usageFieldsOf<A extends Audience>(...audiences: readonly A[]): r
   return ENTRIES.filter(([, { audience }]) => wanted.includes(audience)).map(([name]) => name) as Of<A>[];
 }
 
-/** Returns a function that turns a row into what these audiences see. */
+/** Returns a function that converts a row to what these audiences see. */
 export function usageShower<A extends Audience>(...audiences: readonly A[]): (row: UsageRecordRow) => ShownUsage<A> {
   const names = usageFieldsOf(...audiences) as readonly UsageField[];
   return (row) =>
     Object.fromEntries(names.map((name) => [name, shownValue(name, row[USAGE_FIELDS[name].column])])) as ShownUsage<A>;
 }
 
-/** Returns a value as JSON shows it. Counts become plain numbers, because they stay far below 2^53. */
+/** Converts a value to its JSON form. Counts become plain numbers, because they stay far below 2^53. */
 function shownValue(name: UsageField, value: UsageRecordRow[keyof UsageRecordRow]): unknown {
   if (value instanceof Date) return value.toISOString();
   if (typeof value !== 'bigint') return value;
   return isMoney(name) ? formatUsd(value) : Number(value);
 }
 
-/** Returns the schemas of what `usageShower` makes, for the OpenAPI document. */
+/** Returns the schemas of the fields that `usageShower` shows, for the OpenAPI document. */
 export function usageShapes(...audiences: readonly Audience[]): Readonly<Record<string, Schema>> {
   const shown = ENTRIES.filter(([, { audience }]) => audiences.includes(audience));
   return Object.fromEntries(shown.map(([name, each]) => [name, each.isOptional ? orNull(each.shape) : each.shape]));
@@ -186,7 +186,7 @@ export function usageShapes(...audiences: readonly Audience[]): Readonly<Record<
 
 const WRITTEN = ENTRIES.filter(([, { from }]) => from !== 'read');
 
-/** The names for the INSERT of rows that come as JSON: columns, values, and the types in the JSON. */
+/** The SQL texts for the INSERT of rows from JSON: columns, values, and the types of the JSON members. */
 export const USAGE_SQL = {
   columns: inserted(([, { column }]) => column),
   values: inserted(([name, { fallback }]) =>
@@ -195,7 +195,7 @@ export const USAGE_SQL = {
   types: inserted(([name, { sql }]) => `"${jsonName(name)}" ${sql}`),
 };
 
-/** The columns for COPY, each with the name of its value in the JSON. */
+/** The columns for COPY, each with the name of its value in the JSON record. */
 export const USAGE_COPY = WRITTEN.map(([name, { column, sql, fallback }]) => {
   return { name: jsonName(name), column, sql, fallback };
 });

@@ -1,17 +1,17 @@
 import { mapValues } from '../base/collections';
 
 interface MeterFacts {
-  /** The group of token counts in a record to which the meter belongs. */
+  /** The group of token counts in a usage record that includes the meter. */
   readonly counts: 'fresh' | 'cacheRead' | 'cacheWrite' | 'output';
-  /** The description of its price in the schema of the settings. */
+  /** The description of the meter's price in the schema of the settings. */
   readonly description: string;
-  /** The meter whose price applies if this one has none of its own. */
+  /** The meter whose price applies if this meter has no price. */
   readonly fallback?: string;
-  /** Whether every displayed price includes it; the others are displayed only with a price of their own. */
+  /** Whether every displayed price includes this meter. Other meters are displayed only if they have their own price. */
   readonly isUsual?: true;
 }
 
-/** The meters of tokens, by the words of a price. Settings, displayed prices and the schemas of both use this table. */
+/** The token meters, by the names that prices use. Settings, displayed prices and the schemas of both derive from this table. */
 export const METERS = {
   input: { counts: 'fresh', description: 'Decimal USD per million tokens.', isUsual: true },
   output: { counts: 'output', description: 'Decimal USD per million tokens.', isUsual: true },
@@ -46,11 +46,11 @@ export const METERS = {
 
 export type TokenMeter = keyof typeof METERS;
 
-/** Meters of input tokens: fresh tokens, those read from a cache, and those written to one. */
+/** The meters of input tokens that are not read from a cache or written to one. */
 export const FRESH_METERS = metersOf('fresh');
 export const CACHE_READ_METERS = metersOf('cacheRead');
 export const CACHE_WRITE_METERS = metersOf('cacheWrite');
-/** All meters of input tokens. */
+/** All meters of input tokens, including cache reads and writes. */
 export const INPUT_METERS = [...FRESH_METERS, ...CACHE_READ_METERS, ...CACHE_WRITE_METERS] as const;
 /** All meters of output tokens. */
 export const OUTPUT_METERS = metersOf('output');
@@ -63,12 +63,12 @@ function metersOf<const C extends MeterFacts['counts']>(counts: C): readonly Met
   return meters.filter((meter) => METERS[meter].counts === counts) as MetersOf<C>[];
 }
 
-/** Returns one value for each meter. */
+/** Returns a record with one value for each meter. */
 export function byMeter<T>(make: (facts: MeterFacts, meter: TokenMeter) => T): Record<TokenMeter, T> {
   return mapValues(METERS, (facts, meter) => make(facts, meter as TokenMeter)) as Record<TokenMeter, T>;
 }
 
-/** What is counted: tokens, or pieces such as `webSearch`. An adapter reports meters and a price names them; a package may add others. */
+/** The name of what is counted: tokens, or pieces such as `webSearch`. Adapters report meters and prices name them; packages may add meters. */
 export type Meter = TokenMeter | (string & {});
 
 /** Counts by meter. An absent or undefined count is unknown and never 0. */
@@ -76,36 +76,36 @@ export type Counts = ReadonlyMap<Meter, number | undefined>;
 
 /** One run of one model inside a call. */
 export interface Pass {
-  /** The upstream's name of the model; undefined: the requested model. */
+  /** The upstream's name of the model; undefined if it is the requested model. */
   readonly model?: string | undefined;
-  /** Service tier, speed and region as the answer says; undefined: the plain price applies. */
+  /** The service tier, speed and region that the answer reports; undefined: the plain price applies. */
   readonly tier?: string | undefined;
   readonly speed?: string | undefined;
   readonly geo?: string | undefined;
   readonly counts: Counts;
 }
 
-/** The properties of an answer, beside its counts, that can change the price. */
+/** The properties of an answer, apart from its counts, that can change its price. */
 export const VARIANTS = ['tier', 'speed', 'geo'] as const satisfies readonly (keyof Pass)[];
 
 const PASS_MEMBERS = [...VARIANTS, 'model'] as const;
 
-/** The usage of a call, as its upstream reported it. */
+/** The usage of a call, as the upstream reports it. */
 export interface Usage {
-  /** The runs: one, unless the upstream reports more. Empty: nothing is known. */
+  /** The model runs of the call: one, unless the upstream reports more; empty if nothing is known. */
   readonly passes: readonly Pass[];
-  /** The output tokens that were reasoning; the output includes them. Absent: unknown. */
+  /** How many of the output tokens were reasoning; absent if unknown. */
   readonly reasoning?: number;
   /** The paths of numbers in the report that no meter counts. They are never charged. */
   readonly unknown?: readonly string[];
-  /** What contradicts other counts of the report, or of an earlier one. It is not charged. */
+  /** What contradicts other counts of this or an earlier report. It is not charged. */
   readonly suspect?: readonly string[];
 }
 
-/** The usage of a call about which nothing was reported. */
+/** The usage of a call whose upstream reported nothing. */
 export const UNKNOWN_USAGE: Usage = { passes: [] };
 
-/** Returns counts without the undefined ones. */
+/** Returns the counts as a map, without undefined ones. */
 export function countsOf(counts: Readonly<Partial<Record<Meter, number | undefined>>>): Counts {
   const known = new Map<Meter, number>();
   for (const meter in counts) {
@@ -120,7 +120,7 @@ export function usageOf(counts: Readonly<Partial<Record<Meter, number | undefine
   return { passes: [{ counts: countsOf(counts) }] };
 }
 
-/** Returns the tokens of some meters in all passes; undefined if none of them is known. */
+/** Returns the sum of these meters in all passes; undefined if no count of them is known. */
 export function tokensOf({ passes }: Usage, meters: readonly Meter[]): number | undefined {
   let sum: number | undefined;
   for (const { counts } of passes) {
@@ -132,7 +132,7 @@ export function tokensOf({ passes }: Usage, meters: readonly Meter[]): number | 
   return sum;
 }
 
-/** Returns all input tokens of a call, cache reads and writes included. Unknown counts are 0 here. */
+/** Returns all input tokens of a call, including cache reads and writes; 0 if unknown. */
 export function totalInputTokens(usage: Usage): number {
   return tokensOf(usage, INPUT_METERS) ?? 0;
 }
@@ -142,7 +142,7 @@ export function outputTokens(usage: Usage): number | undefined {
   return tokensOf(usage, OUTPUT_METERS);
 }
 
-/** Returns the known counts of all passes, by meter. */
+/** Returns the sums of the known counts of all passes, by meter. */
 export function countsIn({ passes }: Usage): Readonly<Partial<Record<Meter, number>>> {
   const sums: Partial<Record<Meter, number>> = {};
   for (const { counts } of passes)
@@ -150,18 +150,15 @@ export function countsIn({ passes }: Usage): Readonly<Partial<Record<Meter, numb
   return sums;
 }
 
-/**
- * Merges two reports of one stream. Input and output are merged as wholes: the new side replaces the old one, and one that the new
- * report omits stays.
- */
+/** Merges two usage reports of one stream. The new report's input replaces the earlier one as a whole, unless it lacks it; likewise the output. */
 export function mergeUsage(before: Usage, now: Usage): Usage {
   if (now.passes.length === 0) return before;
   if (before.passes.length === 0) return now;
-  // Compaction and fallbacks are passes that only the last report has.
+  // Only the last report has all passes, because compaction and fallbacks add passes.
   if (before.passes.length > now.passes.length) return before;
   if (replaces(now, before)) return now;
   const [known, latest] = [inputOf(before), inputOf(now)];
-  // A report without an input, or with one of 0, says nothing of it, and of two equal ones that with more details is right.
+  // A report without input tokens, or with 0, does not count for the input. If both inputs are equal, the report with more details counts.
   const isKept = latest ? known === latest && detailsOf(before) > detailsOf(now) : known !== undefined;
   const inputFrom = isKept ? before : now;
   const outputFrom = outputTokens(now) === undefined ? before : now;
@@ -191,8 +188,8 @@ export function mergeUsage(before: Usage, now: Usage): Usage {
 }
 
 /**
- * Whether a report has all that the one before has, and no count is smaller. Most of a stream's reports are like that; some streams
- * have one in each event.
+ * Returns whether a report has all members of the earlier one and no smaller count. This is the fast path for most reports, because some
+ * streams have one in each event.
  */
 function replaces(now: Usage, before: Usage): boolean {
   const [pass, ...others] = now.passes;
@@ -202,7 +199,7 @@ function replaces(now: Usage, before: Usage): boolean {
   if (before.reasoning !== undefined && now.reasoning === undefined) return false;
   for (const member of PASS_MEMBERS) if (earlier[member] !== undefined && pass[member] === undefined) return false;
   for (const [meter, count = 0] of earlier.counts) if ((pass.counts.get(meter) ?? -1) < count) return false;
-  // An input of 0 says nothing.
+  // An input of 0 does not count as reported.
   return (pass.counts.get('input') ?? 0) > 0;
 }
 
@@ -210,12 +207,12 @@ function both<T>(one: readonly T[] | undefined, other: readonly T[] | undefined)
   return one === undefined || other === undefined ? (one ?? other) : [...new Set([...one, ...other])];
 }
 
-/** Returns the sum of an input, undefined if a pass has none. */
+/** Returns the sum of all input tokens; undefined if a pass lacks the meter `input`. */
 function inputOf(usage: Usage): number | undefined {
   return usage.passes.every(({ counts }) => counts.get('input') !== undefined) ? totalInputTokens(usage) : undefined;
 }
 
-/** Returns how many parts of the input have a count of their own. */
+/** Returns how many input counts above 0 have other meters than `input`. */
 function detailsOf({ passes }: Usage): number {
   let details = 0;
   for (const { counts } of passes)
@@ -231,14 +228,14 @@ function copyCounts(into: Map<Meter, number>, meters: { has(meter: Meter): boole
   for (const [meter, count] of counts) if (count !== undefined && meters.has(meter)) into.set(meter, count);
 }
 
-/** How many UTF-8 bytes of an answer count as one token where the upstream does not say; docs/contract.md, section 6. */
+/** How many UTF-8 bytes of an answer count as one token if the upstream reports no usage; docs/contract.md, section 6. */
 const BYTES_PER_TOKEN = 4;
 
 export function estimatedOutput(contentBytes: number): number {
   return Math.ceil(contentBytes / BYTES_PER_TOKEN);
 }
 
-/** Returns the passes with this output instead of their own, all in the first pass. The input stays as it is. */
+/** Returns the usage with `output` instead of the reported output, all in the first pass. The input stays unchanged. */
 export function withOutput({ passes, reasoning: _, ...notes }: Usage, output: number | undefined): Usage {
   const [first, ...others] = passes.map((pass) => {
     const counts = new Map(pass.counts);

@@ -5,14 +5,14 @@ import { decimalText } from './prices';
 import type { ModelSettings, ServiceEndpointSettings } from './schema';
 
 /**
- * The content of a configuration, fact by fact: `price acme/large input` -> `3.00000000`. A value with a variable is shown
- * unreplaced, as `${NAME}`, because the environment may hold a secret and is not part of the configuration.
+ * The values of a configuration by what they set: `price acme/large input` -> `3.00000000`. A value with a variable stays unreplaced, as
+ * `${NAME}`, because the environment may hold a secret and is not part of the configuration.
  */
 export type ConfigurationFacts = ReadonlyMap<string, string>;
 
 export interface FactChange {
   readonly what: string;
-  /** null: the fact was absent. */
+  /** The earlier value; null if there was none. */
   readonly before: string | null;
   readonly after: string | null;
 }
@@ -53,7 +53,7 @@ export function configurationFacts({
   ]);
 }
 
-/** Returns the facts that were added, removed or changed, in their order. */
+/** Returns the facts that were added, removed or changed, in the order of the configuration. */
 export function changesBetween(before: ConfigurationFacts, after: ConfigurationFacts): FactChange[] {
   const all = new Set([...before.keys(), ...after.keys()]);
   return [...all]
@@ -89,7 +89,7 @@ function upstreamFacts(name: string, { models, ...own }: ServiceEndpointSettings
   ];
 }
 
-/** Returns a price with all its amounts in one form, so that 3 and 3.00 are equal. */
+/** Returns a price with all its amounts in the same decimal form, so that 3 and 3.00 are equal. */
 function inUsd(price: ModelSettings['price']): unknown {
   return JSON.parse(JSON.stringify(price), (name, value: unknown) =>
     name === 'tokens' || (typeof value !== 'number' && typeof value !== 'string')
@@ -98,7 +98,7 @@ function inUsd(price: ModelSettings['price']): unknown {
   );
 }
 
-/** Returns a fact for every value inside a value, by its path. */
+/** Returns a fact for every simple value inside a value, named by its path. */
 function facts(what: string, value: unknown, written: unknown): Fact[] {
   if (value === undefined) return [];
   if (value === null || typeof value !== 'object') return [[what, shown(value, written)]];
@@ -107,7 +107,7 @@ function facts(what: string, value: unknown, written: unknown): Fact[] {
   return Object.entries(value).flatMap(([name, each]) => facts(`${what} ${name}`, each, memberOf(written, name)));
 }
 
-/** Returns the value, or its written form if that has a variable. */
+/** Returns the value as text, or its unreplaced form if that has a variable. */
 function shown(value: unknown, written: unknown): string {
   return typeof written === 'string' && written.includes('${') ? written : String(value);
 }

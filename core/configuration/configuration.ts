@@ -16,38 +16,38 @@ import { readCatalog, readUpstreams } from './upstreams';
 import { withEmptyMaps, withoutInvalidParts } from './valid-part';
 import { ConfigurationError, type ConfigurationProblem, parseYamlFile } from './yaml-file';
 
-/** A checked configuration. `P` is what is known of its policies: their shape, or also what prepares them for calls. */
+/** A checked configuration. `P` says what is known of its policies: only their shape, or also the functions that prepare them for calls. */
 export interface Configuration<P extends PolicyShape = PolicyShape> {
   /** A short hash of the text of gateway.config.yml. */
   readonly revision: string;
-  /** The number of its applied revision; undefined for a file. */
+  /** The number of the applied revision; undefined for a configuration that was read from a file. */
   readonly number: number | undefined;
-  /** The text of the file. */
+  /** The text of gateway.config.yml. */
   readonly text: string;
   readonly gateway: GatewaySettings;
-  /** The parsed file with its variables unreplaced. Everything that people see is taken from here. */
+  /** The parsed file with its variables unreplaced. All views use it, because replaced values may be secrets. */
   readonly written: unknown;
   readonly pipelines: readonly PipelineSettings<P>[];
   readonly catalog: Catalog;
-  /** The values of the keys that plugins own, by key. */
+  /** The values of the top-level keys that plugins own, by key. */
   readonly sections: ReadonlyMap<string, unknown>;
-  /** The changes that go out in stages. At most one of them applies to a call. */
+  /** The changes that take effect in stages. At most one of them applies to a call. */
   readonly rollouts: readonly Rollout[];
-  /** Settings that work but may be unintended. */
+  /** Settings that are valid but may be unintended. */
   readonly warnings: readonly ConfigurationProblem[];
 }
 
-/** What is loaded beside the configuration and gives its names their meaning. */
+/** What the process has loaded for configurations: policies and the top-level keys of plugins. */
 export interface Loaded<P extends PolicyShape = PolicyShape> {
   readonly policies: readonly P[];
-  /** The plugins' keys, by name. */
+  /** The top-level keys that plugins own, by name. */
   readonly sections: ReadonlyMap<string, Section>;
 }
 
 /**
- * Reads gateway.config.yml of a folder, or the text of a revision instead, and checks it as a whole. The checks cover schema, policies and their order,
- * endpoints, upstreams, adapters, models, prices, the plugins' sections. It can be called many times. Adapters must be registered
- * before.
+ * Reads gateway.config.yml from a folder, or uses the text of a revision instead, and checks it as a whole. The checks cover schema,
+ * policies and their order, endpoints, upstreams, adapters, models, prices and the plugins' sections. Adapters must be registered first.
+ * Repeated calls are possible.
  * @throws ConfigurationError with every problem found
  */
 type ReadConfiguration<P extends PolicyShape = PolicyShape> = (
@@ -111,7 +111,7 @@ export function configurationReader<P extends PolicyShape>({ policies, sections 
   };
 }
 
-/** Returns the variables that a file names; none if it cannot be read. A node that only follows revisions needs no file. */
+/** Returns the names of variables that a file uses; none if it cannot be read, because a node that only follows revisions needs no file. */
 function ownNames(path: string, env: NodeJS.ProcessEnv): OwnNames {
   try {
     const { value, variables } = parseYamlFile(path, env, BY_FILE);
@@ -124,22 +124,22 @@ function ownNames(path: string, env: NodeJS.ProcessEnv): OwnNames {
 
 const ONE_LISTENER = 'is the public listener with TLS, and `http` the one without: remove one of them';
 
-/** Returns settings in which `http` also has the address of a public listener with TLS. */
+/** Returns the settings with the address of the public TLS listener added to `http`. */
 function withPublicListener({ http, https, ...rest }: GatewaySettings): GatewaySettings {
   if (https === undefined) return { ...rest, http };
   const { port, hostname } = https;
   return { ...rest, http: { port, hostname }, https };
 }
 
-/** Returns the paths that a model lacks if its price list was not found. */
+/** Returns the paths of required settings that a model lacks only because its price list was not found. */
 function unpublished({ path }: LocatedProblem): (readonly (string | number)[])[] {
   const model = path.slice(0, -1);
   return ['context', 'maxOutput', 'price'].map((member) => [...model, member]);
 }
 
 /**
- * Warns of an upstream that is disabled or lacks a credential. It never warns of rotating credentials, because the gateway fetches
- * these only when the configuration takes effect.
+ * Returns warnings about an upstream that is disabled or lacks a credential. Rotating credentials cause none, because the gateway fetches
+ * them only when the configuration takes effect.
  */
 function disabledWarning({ name, disabled, credentials }: Upstream): LocatedProblem[] {
   const path = ['serviceEndpoints', name, credentials.length === 1 ? 'credential' : 'credentials'];
@@ -147,11 +147,11 @@ function disabledWarning({ name, disabled, credentials }: Upstream): LocatedProb
   return credentials.flatMap((each) =>
     each.missing === undefined || each instanceof RotatingCredential
       ? []
-      : [{ path, message: `upstream "${name}" is asked without one of its credentials: ${each.missing}` }],
+      : [{ path, message: `upstream "${name}" is called without one of its credentials: ${each.missing}` }],
   );
 }
 
-/** Warns of guards that compare accounts, because only the operator knows whether there are enough of them. */
+/** Returns warnings about rollout guards that compare accounts, because only the operator knows whether the rollout has enough accounts. */
 function fewAccountsWarning(section: string, { name, stickyBy, guards, stages }: Rollout): LocatedProblem[] {
   const index = stages.findIndex(({ share }) => share > 0);
   const stage = stages[index];
@@ -161,13 +161,13 @@ function fewAccountsWarning(section: string, { name, stickyBy, guards, stages }:
   return [{ path: [section, name, 'stages', index, 'share'], message }];
 }
 
-/** Returns the schema with the plugins' keys at the top level, beside the gateway's own. */
+/** Returns the schema of gateway.config.yml with the plugins' top-level keys added to the gateway's own. */
 export function gatewaySchema(sections: Loaded['sections']): typeof GATEWAY_SCHEMA {
   const own = [...sections].map(([name, { schema }]) => [name, schema] as const);
   return { ...GATEWAY_SCHEMA, properties: { ...GATEWAY_SCHEMA.properties, ...Object.fromEntries(own) } };
 }
 
-/** Returns settings that replace an unreadable file. All policies count as declared, because it is unknown which are. */
+/** Returns empty settings in place of an unreadable file. All policies count as declared, because the declared ones are unknown. */
 function nothingBut(policies: readonly PolicyShape[]): GatewaySettings {
   const listener = { port: 0, hostname: '', host: '' };
   const names = policies.map(({ name }) => name);
@@ -191,26 +191,26 @@ function readSections(
   return new Map(given.map(([name]) => [name, gateway[name]]));
 }
 
-/** A top-level key of gateway.config.yml that a plugin owns; `gateway.section(name)` has its checked value. */
+/** A top-level key of gateway.config.yml that a plugin owns. `gateway.section(name)` returns its checked value. */
 export interface Section {
-  /** JSON Schema of the value under the key. */
+  /** The JSON Schema of the value under the key. */
   readonly schema: Schema;
   /**
-   * Checks what the schema cannot express, after the schema has accepted the value. Paths begin below the key. The catalog and
-   * the pipelines are undefined while they have mistakes, so the check must not report names as missing from them.
+   * Checks what the schema cannot express, after the schema has accepted the value. Paths of problems are relative to the key. The catalog
+   * and the pipelines are undefined if they have mistakes; the check must not report names as missing from them.
    */
   readonly check?: (
     value: never,
     catalog: Catalog | undefined,
     pipelines: readonly PipelineSettings[] | undefined,
   ) => readonly Pick<Problem, 'path' | 'message'>[];
-  /** Returns the changes under this key that go out in stages. */
+  /** Returns the changes under this key that take effect in stages. */
   readonly rollouts?: (value: never) => readonly Rollout[];
 }
 
 /**
- * Warns of each enabled upstream whose models lack prices for tools that clients may offer, because the platform pays for these.
- * An upstream with `unpricedTools` raises none: its operator has decided.
+ * Returns a warning for each enabled upstream whose models lack prices for tools that clients may use, because the platform pays for these.
+ * An upstream with `unpricedTools` causes none, because its operator has decided.
  */
 export function unpricedWarnings(
   upstreams: readonly Upstream[],

@@ -7,13 +7,13 @@ import type { LocatedProblem } from './problems';
 import { type Fetching, fetchingCommand, fetchingFrom, RotatingCredential } from './rotating-credential';
 import type { ServiceEndpointSettings } from './schema';
 
-/** The current value of a secret, why there is none yet, or what is wrong with its place. */
+/** The current value of a secret, why there is none yet, or what is wrong with its source. */
 type Secret =
   | { readonly value: string }
   | { readonly missing: string }
   | { readonly problem: string; readonly at: 'env' | 'file' };
 
-/** The place of a secret that is read once. */
+/** The source of a secret that the gateway reads only once. */
 interface SecretPlace {
   readonly env?: string;
   readonly file?: string;
@@ -21,22 +21,22 @@ interface SecretPlace {
 
 type CredentialSettings = NonNullable<ServiceEndpointSettings['credential']>;
 
-/** The kinds of credentials; each credential has one. */
+/** The kinds of credential sources; each credential has exactly one kind. */
 const KINDS = ['env', 'file', 'command', 'cloud', 'none'] as const;
 
-/** The folder and the environment in which secrets are looked up. */
+/** The folder, the environment and the permitted variables for reading secrets. */
 interface SecretReading {
   readonly folder: string;
   readonly env: NodeJS.ProcessEnv;
   readonly nameable: Nameable;
 }
 
-/** The place where a configuration is read, and its problems. */
+/** The sources of a configuration's secrets, and the list that receives the problems found. */
 export interface CredentialReading extends SecretReading {
   readonly problems: LocatedProblem[];
 }
 
-/** Returns the credentials of an upstream. One without a value replaces those that could not be read, which are among the problems. */
+/** Returns an upstream's credentials. Adds mistakes to `problems`; a credential that cannot be read has no value. */
 export function readCredentials(
   path: readonly string[],
   { credential, credentials }: Pick<ServiceEndpointSettings, 'credential' | 'credentials'>,
@@ -76,7 +76,7 @@ function readOne(path: LocatedProblem['path'], settings: CredentialSettings, rea
   }
   const name = settings.name ?? nameOf(settings);
   if (refreshEvery !== undefined && command === undefined && cloud === undefined)
-    problems.push({ path: [...path, 'refreshEvery'], message: 'is only valid with `command` and `cloud`' });
+    problems.push({ path: [...path, 'refreshEvery'], message: 'is valid only with `command` or `cloud`' });
   if (kind === 'none') return { name, weight, value: '', missing: undefined };
   if (command === undefined && cloud === undefined) {
     const secret = readSecret(settings, reading);
@@ -119,7 +119,7 @@ function nameOf({ env, file, command, cloud }: CredentialSettings): string {
   return cloud === undefined ? 'none' : `cloud ${cloud}`;
 }
 
-/** Reads a secret from the place that the configuration names. A configuration must not reach arbitrary files or secrets of the machine. */
+/** Reads a secret from the file or variable that the configuration names. It refuses all other files and reserved variables of the machine. */
 export function readSecret({ env: name, file = '' }: SecretPlace, { folder, env, nameable }: SecretReading): Secret {
   return name === undefined ? readFromFile(file, folder, env) : readFromEnvironment(name, env, nameable);
 }
@@ -169,8 +169,8 @@ function isWithin(folder: string, path: string): boolean {
 }
 
 /**
- * Whether a credential's file is in a hidden folder or is a hidden file, such as `.tollgate`, `.env` or `.git`. The
- * configuration's folder, which is the default, may have these.
+ * Whether a credential's file is hidden or in a hidden folder, such as `.tollgate`, `.env` or `.git`. The default credentials folder, the
+ * configuration's own, may contain them.
  */
 function isHidden(folder: string, path: string): boolean {
   return relative(folder, path)

@@ -10,8 +10,8 @@ import type { Configuration } from './configuration';
 import { ConfigurationError, type ConfigurationProblem } from './yaml-file';
 
 /**
- * The actor that asked for a reload, as the audit log names it. `revision`: this process follows the newest applied revision.
- * `worker`: an operator asked another worker.
+ * The actor that requested a reload, as the audit log names it. `revision`: this process follows the newest applied revision. `worker`: an
+ * operator sent the request to another worker.
  */
 export type ReloadActor = OperatorActor | Automatic;
 
@@ -20,15 +20,15 @@ const AUTOMATIC = ['signal', 'file', 'revision', 'worker'] as const;
 type Automatic = (typeof AUTOMATIC)[number];
 
 /**
- * Prepares for another configuration and returns a function that puts it into force. All participants prepare before any commits,
- * and an exception refuses the configuration for all.
+ * Prepares for the next configuration and returns a function that puts it into force. All participants prepare before any commits. If one
+ * throws, the configuration is refused for all.
  */
 export type Prepare<C extends Configuration = Configuration> = (next: C) => Promise<() => void> | (() => void);
 
 type ReloadOutcome =
   | {
       readonly outcome: 'reloaded';
-      /** The revision before the reload. */
+      /** The hash of the revision that was in force before the reload. */
       readonly before: string;
       readonly revision: string;
       readonly restartNeeded: readonly string[];
@@ -37,7 +37,7 @@ type ReloadOutcome =
 
 interface RefusedReload {
   readonly at: Date;
-  /** The number of the applied revision that was refused. */
+  /** The number of the applied revision that was refused; undefined if the configuration is read from files. */
   readonly number: number | undefined;
   readonly actor: ReloadActor;
   readonly problems: readonly ConfigurationProblem[];
@@ -51,14 +51,14 @@ export interface Replacement {
 }
 
 interface LiveConfigurationOptions<C extends Configuration> {
-  /** The configuration in force at the start. */
+  /** The configuration in force when the process starts. */
   readonly first: C;
-  /** Reads the configuration that should be in force now. @throws ConfigurationError */
+  /** Reads the configuration that is to be in force now. @throws ConfigurationError */
   readonly read: () => Promise<C>;
-  /** Records the replacement when all participants are ready and nothing has changed yet. If it rejects, nothing changes. */
+  /** Records the replacement when all participants are ready, before the commits. If it rejects, the old configuration stays in force. */
   readonly record: (replacement: Replacement) => Promise<void>;
   readonly needsRestart: RestartNeeded;
-  /** Makes the other workers reload, too, when an operator asks this one. */
+  /** Makes the other workers reload when an operator requests a reload from this worker; undefined if there are none. */
   readonly spread?: (() => Promise<unknown>) | undefined;
   readonly log: Logger;
 }
@@ -92,22 +92,22 @@ const inForceSince = new Gauge({
   registers: [metrics],
 });
 
-/** The configuration in force, which a reload replaces. */
+/** The configuration in force, and its replacement by a reload. */
 export interface LiveConfiguration<C extends Configuration = Configuration> {
   readonly current: C;
   readonly since: Date;
   /** Why the last reload was refused; undefined when it succeeded. */
   readonly lastFailure: RefusedReload | undefined;
-  /** The changed parts of the files that only a restart can apply. */
+  /** The settings in the files that have changed since the start and apply only after a restart. */
   readonly restartNeeded: readonly string[];
-  /** Adds a participant to every later reload. */
+  /** Adds a participant that prepares for every later reload. */
   take(prepare: Prepare<C>): void;
-  /** Calls the listener after each reload, also after a refused one. */
+  /** Calls the listener after each reload, whether it succeeded or was refused. */
   onOutcome(listener: () => void): void;
   /**
-   * Reads the configuration and puts it into force for every call that begins later. Running calls end with the configuration
-   * with which they began. Nothing changes if the configuration has mistakes, or if a watched file equals the configuration in
-   * force. Reloads run one at a time. Rejects, and changes nothing, if a store that it needs to read or record is unreachable.
+   * Reads the configuration and puts it into force for every later call. Running calls keep the configuration with which they began.
+   * Nothing changes if the configuration has mistakes, or if a watched file equals the configuration in force. Reloads run one at a time.
+   * Rejects, and changes nothing, if a store needed for reading or recording is unreachable.
    */
   reload(actor: ReloadActor): Promise<ReloadOutcome>;
 }
@@ -182,8 +182,8 @@ export class ReloadableConfiguration<C extends Configuration> implements LiveCon
   }
 
   /**
-   * Ends a reload that changes nothing, because the watched file equals the active configuration. Either an operator has already
-   * reloaded the file, or has restored it after the gateway rejected a change.
+   * Ends a reload that changes nothing, because the watched file equals the active configuration. An operator has already reloaded the
+   * file, or has restored it after the gateway rejected a change.
    */
   #keep(): ReloadOutcome {
     this.#lastFailure = undefined;

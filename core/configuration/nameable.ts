@@ -13,13 +13,13 @@ export function withoutOwnSecrets(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
 
 /** The environment variables that a configuration may name: as a credential, and as `${NAME}`. */
 export interface Nameable {
-  /** Returns why a credential may not come from this variable; undefined if it may. */
+  /** Returns why this variable may not hold a credential; undefined if it may. */
   credential(name: string): string | undefined;
-  /** Returns why this variable may not stand in the text; undefined if it may. */
+  /** Returns why the configuration's text may not contain this variable as `${NAME}`; undefined if it may. */
   variable(name: string): string | undefined;
 }
 
-/** Variables that a file of this machine may name: all but the gateway's own secrets. */
+/** The variables that a configuration file of this machine may name: all except the gateway's own secrets. */
 export const BY_FILE: Nameable = { credential: reserved, variable: reserved };
 
 /** The variables that this node's own gateway.config.yml names. */
@@ -29,8 +29,8 @@ export interface OwnNames {
 }
 
 /**
- * Variables that an applied revision may name: those of the node's own file, in the same use, and those that CREDENTIAL_ENV and
- * CONFIG_ENV list. An operator's token may apply a revision, and must not read the rest of the environment by it.
+ * Returns the variables that an applied revision may name: those that the node's own file uses for the same purpose, and those in
+ * CREDENTIAL_ENV and CONFIG_ENV. An operator's token may apply a revision, but must not expose the rest of the environment.
  */
 export function byRevision({ credentials, variables }: OwnNames, env: NodeJS.ProcessEnv): Nameable {
   const listed = (list: string) => new Set((env[list] ?? '').split(/[\s,]+/));
@@ -46,7 +46,7 @@ export function byRevision({ credentials, variables }: OwnNames, env: NodeJS.Pro
   };
 }
 
-/** Returns the names that a parsed configuration takes credentials from: every text member `env`. */
+/** Returns the environment variables from which a parsed configuration reads credentials: every text member `env`. */
 export function credentialNames(value: unknown, found: Set<string> = new Set()): ReadonlySet<string> {
   if (typeof value !== 'object' || value === null) return found;
   for (const [key, each] of Object.entries(value)) {

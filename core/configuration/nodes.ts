@@ -8,15 +8,15 @@ import { safeErrorFields } from '../base/safe-error';
 import type { LiveConfiguration } from './live-configuration';
 import type { ConfigurationProblem } from './yaml-file';
 
-/** A node's report about its configuration. */
+/** A node's report about the configuration that it has in force. */
 interface NodeReport {
   readonly source: 'file' | 'database';
-  /** The number of the applied revision in force; null with files. */
+  /** The number of the applied revision in force; null if the node reads its configuration from files. */
   readonly number: number | null;
   readonly revision: string;
   readonly since: string;
   readonly restartNeeded: readonly string[];
-  /** What the node could not apply last, and why; null when there is nothing. */
+  /** The last configuration that the node could not apply, and the reason; null if there is none. */
   readonly failure: {
     readonly at: string;
     readonly number: number | null;
@@ -26,7 +26,7 @@ interface NodeReport {
 
 interface ConfigurationNode extends NodeReport {
   readonly node: string;
-  /** The node's host and process. */
+  /** The name of the node: its host and process. */
   readonly name: string;
   readonly startedAt: Date;
   readonly seenAt: Date;
@@ -35,7 +35,7 @@ interface ConfigurationNode extends NodeReport {
 const REPORT_EVERY_MS = 2_000;
 const REPORT_AT_REST_EVERY_MS = 5_000;
 
-/** How long after its last report a node counts as gone. */
+/** How many seconds after its last report a node counts as gone. */
 const GONE_AFTER_SECONDS = 10;
 const FORGOTTEN_AFTER_SECONDS = 3_600;
 
@@ -47,7 +47,7 @@ interface ReportOptions {
 }
 
 /**
- * Stores which configuration this process has in force, on every change and regularly, with the database's clock.
+ * Stores in Postgres which configuration this process has in force, on every change and at regular intervals, with the database's clock.
  * @returns a function that stops this
  */
 export function reportConfiguration({ live, source, database, log }: ReportOptions): Stop {
@@ -92,7 +92,7 @@ function reportOf(live: LiveConfiguration, source: NodeReport['source']): NodeRe
   };
 }
 
-/** Returns the nodes that have reported recently, by name. */
+/** Returns the nodes that have reported within the last GONE_AFTER_SECONDS, ordered by name. */
 export async function listConfigurationNodes(database: Knex): Promise<readonly ConfigurationNode[]> {
   const rows: (Pick<ConfigurationNode, 'node' | 'name' | 'startedAt' | 'seenAt'> & { report: NodeReport })[] =
     await database('config_nodes')

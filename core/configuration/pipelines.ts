@@ -3,7 +3,7 @@ import type { CallField, Declared } from '../calls/call';
 import { type DeclaredNames, hint, type LocatedProblem, unknownNames, withHint } from './problems';
 import type { GatewaySettings } from './schema';
 
-/** The parts of a policy that a configuration needs: all but its handling of calls. */
+/** The parts of a policy that reading a configuration needs; the function that handles calls is not among them. */
 export interface PolicyShape {
   /** The policy's folder under `policies/` and its name in gateway.config.yml. */
   readonly name: string;
@@ -17,13 +17,13 @@ export interface PolicyShape {
   readonly answers?: true;
   /** Whether the policy itself limits how long it waits for the client, the ledger or an upstream. `stepTimeout` then does not apply to it. */
   readonly boundsItself?: true;
-  /** Returns what the steps before the policy need to know of it. */
+  /** Returns the facts that earlier steps of the pipeline must know about this policy. */
   declares?(settings: unknown): Declared;
 }
 
 const checks = new WeakMap<PolicyShape, Check<unknown>>();
 
-/** Returns a policy's settings with their defaults, or their problems. */
+/** Checks a policy's settings. Returns them with defaults filled in, or their problems. */
 export function checkAction(policy: PolicyShape, action: unknown, names?: NameUse[]): ReturnType<Check<unknown>> {
   const check = checks.get(policy) ?? compileCheck<unknown>(policy.schema);
   checks.set(policy, check);
@@ -37,7 +37,7 @@ export interface PipelineSettings<P extends PolicyShape = PolicyShape> {
   readonly steps: readonly StepSettings<P>[];
 }
 
-/** One policy of a pipeline, in order. */
+/** One policy of a pipeline, with its settings. */
 export interface StepSettings<P extends PolicyShape = PolicyShape> {
   readonly policy: P;
   /** The policy's action, checked by its schema and with the defaults filled in. */
@@ -56,8 +56,8 @@ export function isAnyHost({ host }: Pick<EndpointSettings, 'host'>): boolean {
 }
 
 /**
- * Returns the pipelines with their endpoints and their policies in order. `written` has the names of the parts that `gateway`
- * lacks because they had mistakes.
+ * Returns the pipelines with their endpoints and their policies in order. `written` also has the names of parts that `gateway` lacks
+ * because they had mistakes.
  */
 export function readPipelines<P extends PolicyShape>(
   gateway: GatewaySettings,
@@ -83,7 +83,7 @@ export function readPipelines<P extends PolicyShape>(
   return pipelines;
 }
 
-/** Reports endpoints that no pipeline uses. Reports none while a pipeline names an unknown endpoint, because it probably means one of these. */
+/** Reports endpoints that no pipeline uses. Reports none while a pipeline names an unknown endpoint, because that name is probably a misspelled endpoint. */
 function unservedEndpoints({ endpoints, usedEndpoints }: DeclaredNames): LocatedProblem[] {
   if (usedEndpoints.some((each) => !endpoints.includes(String(each)))) return [];
   return endpoints
@@ -95,7 +95,7 @@ function unservedEndpoints({ endpoints, usedEndpoints }: DeclaredNames): Located
 }
 
 /**
- * Returns a function that reads the endpoints of one pipeline after the other. Each endpoint belongs to one pipeline, and each
+ * Returns a function that reads the endpoints of one pipeline, called once per pipeline. Each endpoint belongs to one pipeline, and each
  * path to one endpoint.
  */
 function endpointReader(
@@ -123,7 +123,7 @@ function endpointReader(
   return (pipeline, names) => names.flatMap((name, index) => readEndpoint(name, pipeline, index) ?? []);
 }
 
-/** Refuses a path with a pattern. Paths are compared literally, so it would never be reached. */
+/** Refuses a path that contains a pattern. The gateway compares paths literally, so no request would match it. */
 function checkPaths(endpoint: string, { paths }: EndpointWritten, problems: LocatedProblem[]): void {
   for (const [index, path] of paths.entries()) {
     const [odd] = /[*?:()#{}\s]/.exec(path) ?? [];
@@ -163,7 +163,7 @@ function readSteps<P extends PolicyShape>(
   problems: LocatedProblem[],
 ): PipelineSettings<P>['steps'] {
   const there = new Set<string>();
-  // An unknown policy may provide anything, so nothing after it is reported as missing.
+  // An unknown policy may provide any field, so missing fields of later policies are not reported.
   let isOrderKnown = true;
   const steps: StepSettings<P>[] = [];
   for (const [index, entry] of settings.policies.entries()) {

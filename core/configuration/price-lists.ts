@@ -9,17 +9,17 @@ import type { ModelSettings } from './schema';
 /** A model as its vendor publishes it. A configuration refers to it with `from`. */
 export type PublishedModel = Pick<ModelSettings, 'context' | 'maxOutput' | 'price'> &
   Partial<Pick<ModelSettings, 'created' | 'imageTokens' | 'normalizes' | 'toolOverheadTokens'>> & {
-    /** The day of the vendor's page, as 2026-10-24. */
+    /** The date on which the prices were read from the vendor's page, such as 2026-10-24. */
     readonly date: string;
   };
 
 /** The published prices of one vendor: a file of `prices/`. */
 export interface PriceList {
-  /** The file's name without `.yml`. */
+  /** The name of the vendor: the file's name without `.yml`. */
   readonly vendor: string;
-  /** The address of the vendor's page. */
+  /** The URL of the vendor's price page. */
   readonly source: string;
-  /** The hosts at which the vendor itself serves. */
+  /** The host names of the vendor's own API. */
   readonly hosts: readonly string[];
   readonly models: Readonly<Record<string, PublishedModel>>;
 }
@@ -28,7 +28,7 @@ const FOLDER = join(__dirname, __filename.endsWith('.ts') ? '../../prices' : '..
 
 let lists: readonly PriceList[] | undefined;
 
-/** Returns the price lists that are part of this version of Tollgate, in the order of their vendors. */
+/** Returns the price lists that this version of Tollgate contains, ordered by vendor. */
 export function priceLists(): readonly PriceList[] {
   lists ??= readdirSync(FOLDER)
     .sort()
@@ -42,8 +42,8 @@ export function priceLists(): readonly PriceList[] {
 type Endpoints = Readonly<Record<string, { readonly models?: Readonly<Record<string, unknown>> } | null>>;
 
 /**
- * Adds the published context, limit and price to each model with `from: vendor`, or `from: vendor/model` if the upstream has
- * another name for it. The configuration's own values win.
+ * Adds the published context, limit and price to each model with `from: vendor`, or `from: vendor/model` if the upstream has another name
+ * for it. Values in the configuration take precedence.
  */
 export function withPublishedPrices(value: unknown, problems: LocatedProblem[]): unknown {
   const endpoints = memberOf(value, 'serviceEndpoints') as Endpoints | undefined;
@@ -74,7 +74,7 @@ function completedModel(model: unknown, name: string, path: readonly string[], p
   return { ...published, ...(model as object) };
 }
 
-/** Finds the published model that `from` means for a model of this name. */
+/** Finds the published model to which the setting `from` of a model refers. */
 export function findPublished(
   from: string,
   name: string,

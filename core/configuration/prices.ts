@@ -11,17 +11,17 @@ type VariantSettings = NonNullable<PriceSettings['tiers']>[string];
 type RateSettings = Readonly<Partial<Record<TokenMeter, number | string>>>;
 type Report = (at: readonly string[], message: string) => void;
 
-/** The meter whose rate applies to a meter without its own. */
+/** The meter whose rate applies if a price has no rate for this meter. */
 const FALLBACK_METER = byMeter(({ fallback }) => fallback as TokenMeter | undefined);
 
-/** The kinds of variants, by their names in prices and in answers. */
+/** The kinds of price variants, each by its name in prices and its name in answers. */
 const KINDS = [
   ['tiers', 'tier'],
   ['speeds', 'speed'],
   ['geos', 'geo'],
 ] as const;
 
-/** Reads the price of a model at an upstream. Adds each mistake to the problems, with its place in the model's settings. */
+/** Reads the price of a model at an upstream. Adds each mistake, with its path in the model's settings, to the problems. */
 export function readPrice(
   path: readonly string[],
   model: Pick<ModelSettings, 'price' | 'mayAnswerWith'>,
@@ -45,7 +45,7 @@ export function readPrice(
   return { ...price, possible: cardsWith(price, {}) ?? [] };
 }
 
-/** Returns every combination of at most one name of each kind, without the empty one. */
+/** Returns every combination with at most one name of each kind, except the empty combination. */
 function combinations(names: (kind: (typeof KINDS)[number][0]) => readonly string[]): readonly Variant[] {
   let all: Variant[] = [{}];
   for (const [kind, member] of KINDS)
@@ -64,7 +64,7 @@ function checkPossible(
         report(['mayAnswerWith', kind, String(at)], `"${name}" has no price under price.${kind}`);
 }
 
-/** Reads the price of a variant. Its own prices replace the plain ones; then its factors multiply the result. */
+/** Reads the price of a variant. The variant's own rates replace the plain ones; its factors then multiply the result. */
 function readVariant(variant: Variant, settings: PriceSettings, plain: RateCard, report: Report): RateCard {
   let card = plain;
   let hasOwn = false;
@@ -124,7 +124,7 @@ function readCard(
   };
 }
 
-/** Reads rates. A meter without a rate costs as much as the dearest of its kind, so that it is never free and never too cheap. */
+/** Reads rates. A meter without a rate gets the highest rate of its kind, so that it is never free and never too cheap. */
 function readRates(settings: RateSettings, at: readonly string[], report: Report): Rates {
   const written = new Map<TokenMeter, bigint>();
   for (const meter of TOKEN_METERS) {
@@ -166,7 +166,7 @@ function readUsd(value: number | string, at: readonly string[], report: Report):
   }
 }
 
-/** Returns a number with all its digits, none rounded away: YAML reads 0.0000005 as a number that JavaScript writes as 5e-7. */
+/** Returns a number with all its digits as decimal text, because JavaScript would write 0.0000005 as 5e-7. */
 export function decimalText(value: number | string): string {
   const text = String(value);
   const [, whole, fraction = '', exponent] = /^(\d)(?:\.(\d+))?e-(\d+)$/.exec(text) ?? [];
@@ -176,7 +176,7 @@ export function decimalText(value: number | string): string {
 
 const NOTHING_MORE = { tiers: [], speeds: [], geos: [] };
 
-/** Reads the prices that customers pay instead of the upstreams' prices, by the list's name. */
+/** Reads the lists of prices that customers pay instead of the upstreams' prices, by the name of the list. */
 export function readCustomerPrices(
   { customerPrices = {}, serviceEndpoints }: GatewaySettings,
   problems: LocatedProblem[],

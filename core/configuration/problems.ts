@@ -4,10 +4,10 @@ import { nearestNames, normaliseModelName } from '../catalog/model-names';
 import { pathText } from '../http/http';
 import type { ConfigurationProblem, YamlFile } from './yaml-file';
 
-/** A problem at a place of the parsed file. */
+/** A problem at a path of the parsed file. */
 export type LocatedProblem = Pick<Problem, 'path' | 'message'>;
 
-/** Returns the problems with file, line and column, and with the path before the message. */
+/** Returns the problems with file, line and column. Each message begins with the path. */
 export function locate(file: YamlFile, problems: readonly LocatedProblem[]): ConfigurationProblem[] {
   return problems.map(({ path, message }) => {
     const where = pathText(path);
@@ -19,25 +19,22 @@ export function withHint(problem: Problem): LocatedProblem {
   return { path: problem.path, message: problem.message + hint(problem.unknown, problem.known ?? []) };
 }
 
-/** Returns a hint with the nearest known name, or with all of them when none is near. */
+/** Returns a hint with the known name that is spelled most similarly, or with all known names if none is similar. */
 export function hint(unknown: string | undefined, known: readonly string[]): string {
   if (unknown === undefined || known.length === 0) return '';
   const [nearest] = nearestNames(unknown, known);
   return nearest === undefined ? `; known: ${known.join(', ')}` : `; did you mean "${nearest}"?`;
 }
 
-/**
- * The names in a file, including those of parts with mistakes. A name must not be reported as unknown because the part that it
- * names has a mistake.
- */
+/** The names in a file, including those of parts with mistakes. A reference to a part with a mistake must not be reported as an unknown name. */
 export interface DeclaredNames {
-  /** The keys at the top level. */
+  /** The keys at the top level of the file. */
   readonly keys: readonly string[];
   readonly endpoints: readonly string[];
-  /** The endpoints that any pipeline uses. */
+  /** The names of the endpoints that at least one pipeline uses. */
   readonly usedEndpoints: readonly unknown[];
   readonly upstreams: readonly string[];
-  /** The models and their aliases. */
+  /** The names of the models and their aliases. */
   readonly models: readonly string[];
 }
 
@@ -55,7 +52,7 @@ export function declaredNames(value: unknown): DeclaredNames {
   };
 }
 
-/** Reports the names that the file does not have. `*` stands for all. */
+/** Reports references to names that the file does not declare. `*` refers to all names and is always valid. */
 export function unknownNames(uses: readonly NameUse[], written: DeclaredNames): LocatedProblem[] {
   return uses
     .filter(({ kind, name }) => name !== '*' && !isKnown(kind, name, written))

@@ -12,12 +12,12 @@ interface ReloadTriggers {
   readonly live: LiveConfiguration;
   readonly source: ConfigurationSource['kind'];
   readonly configFolder: string;
-  /** Whether changed files reload by themselves; otherwise only a signal or an operator causes a reload. */
+  /** Whether the process reloads when files change; if false, only a signal or an operator triggers a reload. */
   readonly isWatching: boolean;
   readonly log: Logger;
 }
 
-/** Reloads the configuration on SIGHUP and when files change. @returns a function that stops this */
+/** Reloads the configuration on SIGHUP and, if watching, when files change. @returns a function that stops this */
 export function reloadOnChange({ live, source, configFolder, isWatching, log }: ReloadTriggers): Stop {
   const reload = (actor: ReloadActor) => {
     live
@@ -46,7 +46,7 @@ export function reloadOnChange({ live, source, configFolder, isWatching, log }: 
  */
 export function recordReloads(database: Knex, log: Logger): (replacement: Replacement) => Promise<void> {
   return async ({ actor, before, after }) => {
-    // The audit log already has these: the applied revision, or the reload of the worker that the operator asked.
+    // The audit log already has an entry: for the applied revision, or for the reload of the worker to which the operator sent the request.
     if (actor === 'revision' || actor === 'worker') return;
     const written = database.transaction((transaction) =>
       writeAudit(transaction, {

@@ -6,23 +6,23 @@ import { writeAudit } from '../storage/audit';
 import { decodeCursor, type Page, type PageRequest, toPage } from '../storage/page';
 import type { LiveConfiguration } from './live-configuration';
 
-/** A configuration that was applied; the newest is in force. Its text has its variables unreplaced. */
+/** A configuration that an operator or a first process applied; the newest is in force. Its text still contains its variables as `${NAME}`. */
 export interface AppliedRevision {
-  /** The number of the application. A configuration that is applied again has a new number and the same revision. */
+  /** The number of this application. A configuration that is applied again gets a new number but has the same revision hash. */
   readonly number: number;
   readonly revision: string;
   readonly text: string;
   readonly createdAt: Date;
   readonly actor: string;
   readonly note: string | null;
-  /** The number of the revision that this one restores. */
+  /** The number of the earlier revision that this one restores; null if it restores none. */
   readonly restores: number | null;
 }
 
 interface NewRevision extends Pick<AppliedRevision, 'revision' | 'text' | 'actor' | 'note' | 'restores'> {
   /** The objections that the operator overrode by force, for the audit log. */
   readonly objections: readonly string[];
-  /** Applies it only if the newest revision still has one of these numbers; 0 means none. */
+  /** The numbers that the newest revision may have; with any other newest revision nothing is applied. 0 means no revision; undefined means any. */
   readonly onlyAfter: readonly number[] | undefined;
 }
 
@@ -32,11 +32,11 @@ type Applied =
 
 const COLUMNS = ['number', 'revision', 'created_at as createdAt', 'actor', 'note', 'restores'];
 
-/** Stores a revision with its audit row in one transaction. When the promise resolves the configuration is applied, even if the process is killed. */
+/** Stores a revision with its audit row in one transaction. Once the promise resolves, the revision is applied, even if the process is then killed. */
 export function applyRevision(database: Knex, given: NewRevision): Promise<Applied> {
   const { revision, text, actor, note, restores, objections, onlyAfter } = given;
   return database.transaction(async (transaction): Promise<Applied> => {
-    // Applications run one at a time, because two must not get the same number. Readers do not wait.
+    // The lock makes processes apply revisions one at a time, because two must not get the same number. Readers do not wait.
     await transaction.raw('LOCK TABLE config_revisions IN SHARE ROW EXCLUSIVE MODE');
     const newest = await newestRevision(transaction);
     if (newest?.revision === revision) return { outcome: 'unchanged', number: newest.number };
@@ -74,7 +74,7 @@ export async function newestRevision(database: Knex): Promise<AppliedRevision | 
   return database('config_revisions').select(COLUMNS).select('text').orderBy('number', 'desc').first();
 }
 
-/** Finds a revision by its number, or the newest with this hash. */
+/** Finds a revision by its number, or the newest revision with this hash. */
 export async function findRevision(database: Knex, name: string): Promise<AppliedRevision | undefined> {
   const which = /^\d{1,9}$/.test(name) ? { number: Number(name) } : { revision: name };
   return database('config_revisions').select(COLUMNS).select('text').where(which).orderBy('number', 'desc').first();
@@ -99,10 +99,10 @@ export async function listRevisions(
   );
 }
 
-/** How long a refused revision waits for its next attempt. The cause may be fixed outside of it: a credential's file, an unreachable store. */
+/** How long a refused revision waits for its next attempt. Its cause may be fixed outside of the revision: a credential's file, an unreachable store. */
 const TRY_AGAIN_MS = 30_000;
 
-/** How often the node looks for a new revision, at the cost of one index lookup. Nodes must follow within a second, even on a slow day. */
+/** How often the node queries Postgres for a new revision, at the cost of one index lookup. Nodes must follow within a second, even under load. */
 const LOOK_EVERY_MS = 250;
 
 interface FollowOptions {
@@ -112,8 +112,8 @@ interface FollowOptions {
 }
 
 /**
- * Reloads whenever any node has applied a revision. A revision that is refused here is retried after a while; until then the
- * configuration in force stays.
+ * Reloads whenever any node has applied a revision. If this node refuses the revision, it keeps its configuration and retries after
+ * `TRY_AGAIN_MS`.
  * @returns a function that stops this
  */
 export function followRevisions({ live, database, log }: FollowOptions): Loop {

@@ -5,38 +5,38 @@ import type { Catalog } from '../catalog/catalog';
 import type { Credential } from '../catalog/upstream';
 import { withoutOwnSecrets } from './nameable';
 
-/** The result of a command or of a cloud's service. */
+/** The credential that a command or a cloud's service returned. */
 export interface Fetched {
   readonly value: string;
-  /** Milliseconds since 1970; undefined if the source does not say. */
+  /** When the credential expires, in milliseconds since 1970; undefined if the source does not report it. */
   readonly expiresAtMs?: number | undefined;
 }
 
-/** A way to fetch a credential. */
+/** A function that fetches a credential, and the key of its source. */
 export interface Fetching {
   /** Identifies the source. A credential survives a reload of the configuration if its source has the same key before and after. */
   readonly key: string;
   readonly fetch: () => Promise<Fetched>;
 }
 
-/** The time until the next attempt after a failure, shorter than after a success. */
+/** The time until the next attempt after a failure; it is shorter than after a success. */
 const AGAIN_AFTER_FAILURE_MS = 15_000;
 const MIN_REFRESH_MS = 1_000;
-/** The part of its life after which a credential is fetched again. */
+/** The share of a credential's lifetime after which it is fetched again. */
 const SHARE_OF_LIFE = 0.8;
 
 interface CredentialState {
   last: Fetched | undefined;
   missing: string | undefined;
-  /** When it must be fetched again, in milliseconds since 1970. */
+  /** When the credential must be fetched again, in milliseconds since 1970. */
   dueAtMs: number;
-  /** The running fetch, which upstreams with the same credential share. */
+  /** The running fetch, which upstreams with the same credential share; undefined if none is running. */
   underWay: Promise<void> | undefined;
 }
 
 const CREDENTIAL_STATES = new Map<string, CredentialState>();
 
-/** A credential that the gateway fetches repeatedly while its configuration is in force. After a failure the last value stays in use. */
+/** A credential that the gateway fetches repeatedly while its configuration is in force. After a failure, the last value stays in use. */
 export class RotatingCredential implements Credential {
   #timer: NodeJS.Timeout | undefined;
   #isStopped = false;
@@ -90,7 +90,7 @@ export class RotatingCredential implements Credential {
     clearTimeout(this.#timer);
   }
 
-  /** Fetches the credential. Returns how many milliseconds the result is good for. */
+  /** Fetches the credential. Returns after how many milliseconds it must be fetched again. */
   async #fetch(upstream: string, log: Logger): Promise<number> {
     const { name, refreshEveryMs } = this;
     try {
@@ -111,7 +111,7 @@ export class RotatingCredential implements Credential {
   }
 }
 
-/** How long a start or a reload waits at most. Programs are killed earlier. */
+/** The longest time that a start or a reload waits for credentials. Commands that fetch one are killed earlier. */
 const FETCHED_WITHIN_MS = 15_000;
 
 function tooLate(): Error {
@@ -127,8 +127,8 @@ export class CredentialRotation {
   constructor(private readonly log: Logger) {}
 
   /**
-   * Fetches the credentials that are due, so that the first call has them. The returned function stops those of the previous
-   * configuration and starts these.
+   * Fetches the credentials that are due, so that the first call has them. Returns a function that stops fetching for the previous
+   * configuration and starts it for this one.
    */
   async prepare({ upstreams }: Pick<Catalog, 'upstreams'>): Promise<() => void> {
     const next = upstreams.flatMap(({ name, credentials }) =>
@@ -184,18 +184,22 @@ function reasonOf({ code, signal, killed }: { code?: unknown; signal?: unknown; 
 }
 
 /**
- * Reads a program's output: a credential alone; JSON with `credential` and `expiresAt`; or JSON for AWS' `credential_process`, of
- * which the whole text becomes the credential.
+ * Parses a program's output. It is a credential alone, JSON with `credential` and `expiresAt`, or JSON of AWS' `credential_process`. The
+ * whole text of the last is the credential.
  */
 export function parseCredentialOutput(output: string): Fetched {
   const text = output.trim();
-  if (text === '') throw new Error('the command printed nothing');
+  if (text === '') throw new Error('the credential command printed nothing to standard output');
   const json = text.startsWith('{') ? parseObject(text) : undefined;
   const value = typeof json?.['credential'] === 'string' ? json['credential'] : text;
-  if (json === undefined && !/^[\x20-\x7e]+$/.test(value)) throw new Error('the command printed more than one line');
+  if (json === undefined && !/^[\x20-\x7e]+$/.test(value))
+    throw new Error(
+      'the command printed more than one line; it must print the credential on one line, or JSON; it must print the credential on one line, or JSON',
+    );
   const expires = json?.['expiresAt'] ?? json?.['Expiration'];
   const expiresAtMs = typeof expires === 'string' ? Date.parse(expires) : undefined;
-  if (Number.isNaN(expiresAtMs)) throw new Error('the command printed an expiry that is not a valid time');
+  if (Number.isNaN(expiresAtMs))
+    throw new Error('the command printed an expiry (`expiresAt` or `Expiration`) that is not a valid time');
   return { value, expiresAtMs };
 }
 
@@ -216,9 +220,9 @@ export function fetchingFrom(cloud: Cloud): Fetching {
   return { key: `cloud ${cloud}`, fetch: FETCH[cloud] };
 }
 
-/** Fetches the credentials of the container's or the machine's role, in the form that programs print for `credential_process`. */
+/** Fetches the credentials of the container's or machine's role, in the JSON format that AWS defines for `credential_process`. */
 async function fetchFromAws(): Promise<Fetched> {
-  // The package is loaded here only, because most gateways have no such upstream.
+  // The package is loaded only here, because most gateways have no upstream with AWS credentials.
   const { fromContainerMetadata, fromInstanceMetadata, ENV_CMDS_FULL_URI, ENV_CMDS_RELATIVE_URI } = await import(
     '@smithy/credential-provider-imds'
   );
@@ -231,11 +235,12 @@ async function fetchFromAws(): Promise<Fetched> {
 
 const GOOGLE_SCOPE = 'https://www.googleapis.com/auth/cloud-platform';
 
-/** Fetches an access token of the application's default credentials. */
+/** Fetches an access token with Google's application default credentials. */
 async function fetchFromGoogle(): Promise<Fetched> {
   const { GoogleAuth } = await import('google-auth-library');
   const client = await new GoogleAuth({ scopes: [GOOGLE_SCOPE] }).getClient();
   const { token } = await client.getAccessToken();
-  if (typeof token !== 'string' || token === '') throw new Error('the cloud returned no access token');
+  if (typeof token !== 'string' || token === '')
+    throw new Error('Google returned no access token for the application default credentials');
   return { value: token, expiresAtMs: client.credentials.expiry_date ?? undefined };
 }

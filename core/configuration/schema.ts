@@ -18,7 +18,7 @@ const ABOVE = group(
   { required: ['tokens', 'input', 'output'] },
 );
 
-/** Returns the schema of prices of tiers, speeds or regions, by the name that answers use. */
+/** Returns the schema of the prices of tiers, speeds or regions. Its keys are the names that answers use. */
 function variants(what: string) {
   return map(
     `Prices of answers that come with another ${what} than the plain price is for: a factor, or prices of their own.`,
@@ -41,7 +41,7 @@ function variants(what: string) {
 
 const NAMES = { type: 'array', items: { type: 'string', minLength: 1 }, uniqueItems: true, default: [] } as const;
 
-/** The price of a model. */
+/** The schema of a model's price. */
 const PRICE = group(
   'What its tokens cost.',
   {
@@ -148,7 +148,7 @@ const SECRET_PLACES = {
   }),
 } as const;
 
-/** The place of a secret. The configuration itself never has the secret. */
+/** The schema of the setting that says where a secret is stored. The configuration itself never contains the secret. */
 const SECRET = {
   type: 'object',
   additionalProperties: false,
@@ -157,7 +157,7 @@ const SECRET = {
   properties: SECRET_PLACES,
 } as const;
 
-/** The source of a credential: env, file, command, cloud or none. */
+/** The schema of a credential's source: env, file, command, cloud or none. */
 const CREDENTIAL = {
   type: 'object',
   additionalProperties: false,
@@ -298,7 +298,7 @@ const SERVICE_ENDPOINT = {
   },
 } as const;
 
-/** The prices that customers pay, if they differ from what the upstream charges. */
+/** The schema of prices that customers pay, if they differ from what the upstream charges. */
 const CUSTOMER_PRICES = map(
   'Prices of your own, by a name that accounts and keys have as their `markup`.',
   {
@@ -450,7 +450,7 @@ export const SYSTEM_SCHEMA = {
     fastLane: flag("Calls of pipelines made of Tollgate's own policies are served without going through Express.", {
       default: true,
     }),
-    maxKept: integer(
+    maxVendorResources: integer(
       'Objects of one account at vendors (threads, containers, responses) that are remembered. The oldest are dropped within an hour.',
       { minimum: 1, default: 100_000 },
     ),
@@ -458,8 +458,8 @@ export const SYSTEM_SCHEMA = {
       'When a failing upstream is ejected, and for how long.',
       {
         consecutiveFailures: integer('Consecutive failures that eject an upstream.', { minimum: 1, default: 5 }),
-        outFor: duration('Duration of the first ejection; the nth lasts n times as long.', { default: '30s' }),
-        outAtMost: duration('Longest ejection.', { default: '5m' }),
+        baseTime: duration('Duration of the first ejection; the nth lasts n times as long.', { default: '30s' }),
+        maxTime: duration('Longest ejection.', { default: '5m' }),
       },
       { default: {} },
     ),
@@ -525,8 +525,8 @@ export const SYSTEM_SCHEMA = {
     connections: group(
       'How many connections each listener accepts; it closes further ones at once.',
       {
-        most: integer('In all.', { minimum: 1, default: 10_000 }),
-        mostOfAddress: integer('Of one IPv4 address, or of one /64 of IPv6.', { minimum: 1, default: 1_000 }),
+        max: integer('In all.', { minimum: 1, default: 10_000 }),
+        maxPerAddress: integer('Of one IPv4 address, or of one /64 of IPv6.', { minimum: 1, default: 1_000 }),
       },
       { default: {} },
     ),
@@ -539,7 +539,7 @@ export const SYSTEM_SCHEMA = {
           default: 0,
         }),
         addresses: list(
-          'Addresses and ranges of these proxies. The gateway trusts X-Forwarded-For only from them, and `connections.mostOfAddress` does not apply to them. Default: loopback and private ranges with a `count` above 0, else none.',
+          'Addresses and ranges of these proxies. The gateway trusts X-Forwarded-For only from them, and `connections.maxPerAddress` does not apply to them. Default: loopback and private ranges with a `count` above 0, else none.',
           {
             type: 'string',
             pattern: '^[0-9A-Fa-f.:]{2,45}(/[0-9]{1,3})?$',
@@ -580,8 +580,8 @@ export const SYSTEM_SCHEMA = {
     webSockets: group(
       'Limits for WebSockets of clients, which carry Responses calls.',
       {
-        mostOfKey: integer('Open WebSockets of one key in one process.', { minimum: 1, default: 8 }),
-        mostFrameBytes: integer('A larger frame closes its WebSocket (1009).', {
+        maxPerKey: integer('Open WebSockets of one key in one process.', { minimum: 1, default: 8 }),
+        maxFrameBytes: integer('A larger frame closes its WebSocket (1009).', {
           minimum: 1_024,
           maximum: 20_971_520,
           default: 20_971_520,

@@ -6,13 +6,13 @@ import { ConfigurationError } from './yaml-file';
 /** The source of the configuration: `config.source` of system.config.yml. */
 export interface ConfigurationSource<C extends Configuration = Configuration> {
   readonly kind: 'file' | 'database';
-  /** Reads the configuration that should be in force now. @throws ConfigurationError */
+  /** Reads the configuration that is to be in force now. @throws ConfigurationError */
   readonly read: () => Promise<C>;
-  /** Reads a text as if it were this process's gateway.config.yml. @throws ConfigurationError */
+  /** Parses a text as if it were this process's gateway.config.yml. @throws ConfigurationError */
   readonly check: (text: string) => C;
 }
 
-/** Reads gateway.config.yml of the configuration's folder, or the given text instead. @throws ConfigurationError */
+/** Reads gateway.config.yml in the configuration's folder, or parses the given text instead. @throws ConfigurationError */
 export type ReadHere<C extends Configuration = Configuration> = (text?: string) => C;
 
 export function fileSource<C extends Configuration>(read: ReadHere<C>): ConfigurationSource<C> {
@@ -20,8 +20,8 @@ export function fileSource<C extends Configuration>(read: ReadHere<C>): Configur
 }
 
 /**
- * Returns the source that reads the newest applied revision. The first process that finds none applies its own file, so that all
- * nodes begin with the same configuration.
+ * Returns the source that reads the newest applied revision. A process that finds none applies its own file, so that all nodes begin with
+ * the same configuration.
  */
 export function databaseSource<C extends Configuration>(read: ReadHere<C>, database: Knex): ConfigurationSource<C> {
   return {
@@ -44,6 +44,7 @@ async function applyFile(read: ReadHere, database: Knex): Promise<AppliedRevisio
   const first = { revision, text, actor: 'file', note: null, restores: null, objections: [], onlyAfter: [0] };
   await applyRevision(database, first);
   const newest = await newestRevision(database);
-  if (newest === undefined) throw new Error('the first revision of the configuration is missing in Postgres');
+  if (newest === undefined)
+    throw new Error('the first revision of the configuration was applied but cannot be read from Postgres');
   return newest;
 }

@@ -20,8 +20,8 @@ export function readSystemSettings(
 }
 
 /**
- * Reads `proxies` of system.config.yml, and adds mistakes to the problems. Without a count and addresses no address is a proxy's; with
- * a count alone those of loopback and the private ranges are.
+ * Reads `proxies` of system.config.yml, and adds mistakes to the problems. Without count and addresses, no address counts as a proxy's.
+ * With a count alone, loopback and private addresses do.
  */
 export function readProxies({ proxies }: Pick<SystemSettings, 'proxies'>, problems: LocatedProblem[]): Proxies {
   const { count = 0, addresses } = proxies;

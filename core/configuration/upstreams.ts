@@ -25,7 +25,7 @@ export function readUpstreams(gateway: GatewaySettings, reading: CredentialReadi
   return Object.entries(gateway.serviceEndpoints).flatMap(([name, settings]) => {
     const path = ['serviceEndpoints', name];
     if (!URL.canParse(settings.url)) {
-      problems.push({ path: [...path, 'url'], message: 'is not a valid address' });
+      problems.push({ path: [...path, 'url'], message: 'is not a valid URL' });
       return [];
     }
     const adapters = readAdapters(path, settings, problems);
@@ -63,13 +63,13 @@ export function readUpstreams(gateway: GatewaySettings, reading: CredentialReadi
     if (settings.webSocket && adapters.some(({ sign }) => sign !== undefined))
       problems.push({
         path: [...path, 'webSocket'],
-        message: 'is not possible with an adapter that signs each request',
+        message: 'is not supported with an adapter that signs each request',
       });
     return [upstream];
   });
 }
 
-/** Returns why an upstream has no credential; undefined if it has one, or a rotating one that may still come. */
+/** Returns why an upstream has no credential; undefined if it has one, or has a rotating credential that can still be fetched. */
 function disabledBy(credentials: Upstream['credentials']): string | undefined {
   const isHopeless = credentials.every((each) => each.missing !== undefined && !(each instanceof RotatingCredential));
   return isHopeless ? credentials.map(({ missing }) => missing).join('; ') : undefined;
@@ -92,8 +92,8 @@ function readAdapters(
 }
 
 /**
- * Returns the settings with the adapters' defaults. The adapters of an upstream share its settings. A name is a mistake only if
- * none of them knows it.
+ * Returns the settings with the adapters' defaults. All adapters of an upstream share its settings. A setting's name is a mistake only if
+ * no adapter knows it.
  */
 function readAdapterSettings(
   path: readonly string[],
@@ -124,7 +124,7 @@ function byWords(problem: Problem): readonly [string, Problem] {
   return [`${problem.path.join('/')} ${problem.message}`, problem];
 }
 
-/** Checks that each model is served in every protocol that it names, and in one at least. */
+/** Checks that the upstream's adapters serve each model in every protocol that the model names, and in at least one. */
 function checkProtocols(path: readonly string[], upstream: Upstream, problems: LocatedProblem[]): void {
   if (upstream.adapters.length === 0) return;
   for (const model of upstream.models) {
@@ -148,7 +148,7 @@ function checkProtocols(path: readonly string[], upstream: Upstream, problems: L
   }
 }
 
-/** The longest time for connecting and waiting for headers together; docs/contract.md, section 10. */
+/** The longest permitted timeout for connecting and for response headers; docs/contract.md, section 10. */
 const MAX_CONNECTION_MS = 120_000;
 
 function readTimeouts(
@@ -184,7 +184,10 @@ function readModel(
   const bounds = { imageByUrl: settings.bounds.imageByUrl, documentByUrl: settings.bounds.documentByUrl };
   const estimatedMaxTokens = settings.estimatedMaxTokens ?? Math.min(4_096, maxOutput);
   if (estimatedMaxTokens > maxOutput)
-    problems.push({ path: [...path, 'estimatedMaxTokens'], message: `expected at most maxOutput (${maxOutput})` });
+    problems.push({
+      path: [...path, 'estimatedMaxTokens'],
+      message: `expected at most the value of maxOutput (${maxOutput})`,
+    });
   const price = readPrice(path, settings, problems);
   const most = maxModelCost({ context, maxOutput }, price);
   if (most > MAX_AMOUNT_E8) {
@@ -208,14 +211,14 @@ function readModel(
   };
 }
 
-/** Returns the tokens of an image by its detail. One that is not named has the most of those that are. */
+/** Returns the tokens of an image by its detail. A detail without a setting gets the largest of the configured values. */
 function byDetail(given: ModelSettings['imageTokens']): ModelEntry['imageTokens'] {
   const named = typeof given === 'number' ? { most: given } : given;
   const most = Math.max(...Object.values(named));
   return { low: most, high: most, original: most, auto: most, most, ...named };
 }
 
-/** Builds the catalog. Returns undefined and adds a problem when one upstream has a name for two models. */
+/** Builds the catalog of models. Returns undefined and adds a problem if an upstream uses one name for two models. */
 export function readCatalog(
   upstreams: readonly Upstream[],
   customerPrices: ReadonlyMap<string, CustomerPriceList>,
@@ -230,17 +233,14 @@ export function readCatalog(
   }
 }
 
-/** The vendors whose reports the gateway can read, by the adapter that speaks their dialect. */
+/** The vendors whose usage reports the gateway can read, by the name of the adapter for that vendor. */
 const VENDOR_OF_ADAPTER: Readonly<Record<string, Reporting['vendor']>> = {
   messages: 'anthropic',
   chat: 'openai',
   embeddings: 'openai',
 };
 
-/**
- * Returns where the vendor's usage reports are fetched from; undefined if they are not configured, or wrongly. Adds errors to
- * `problems`.
- */
+/** Returns how to fetch the vendor's usage reports; undefined if that is not configured or has mistakes. Adds mistakes to `problems`. */
 function readReporting(
   upstream: readonly string[],
   { reporting, adapter, url, credentials = [] }: ServiceEndpointSettings,
@@ -260,9 +260,12 @@ function readReporting(
       message: `add \`vendor\`: the adapter "${first}" does not determine the vendor of the reports`,
     });
   if (reporting.apiKeyId !== undefined && credentials.length > 1)
-    problems.push({ path: [...path, 'apiKeyId'], message: 'names one key, but the upstream has several credentials' });
+    problems.push({
+      path: [...path, 'apiKeyId'],
+      message: 'names one API key, but the upstream has several credentials: remove `apiKeyId`',
+    });
   const base = reporting.url ?? url;
-  if (!URL.canParse(base)) problems.push({ path: [...path, 'url'], message: 'is not a valid address' });
+  if (!URL.canParse(base)) problems.push({ path: [...path, 'url'], message: 'is not a valid URL' });
   const alarmAboveE8 = readUsd([...path, 'alarmAboveUsd'], reporting.alarmAboveUsd, problems);
   if (vendor === undefined || !URL.canParse(base)) return undefined;
   return {

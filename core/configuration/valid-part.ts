@@ -3,24 +3,24 @@ import type { Check, NameUse, Problem } from '../base/settings';
 
 type Path = readonly (string | number)[];
 
-/** The part of a value that is usable although other parts have mistakes, so that one mistake does not hide the next. */
+/** The valid part of a value that has mistakes elsewhere. It can be checked further, so that one mistake does not hide the next. */
 interface SoundPart<T> {
   readonly problems: readonly Problem[];
-  /** The value without its wrong parts. A top-level key that is wrong as a whole is absent. */
+  /** The value without its invalid parts. A top-level key is absent if it is invalid as a whole. */
   readonly value: Partial<T>;
-  /** The uses of names in the value. */
+  /** The references to names in the value. */
   readonly names: readonly NameUse[];
 }
 
-/** The most rounds. Each round removes at least one part, so that a hand-written file never reaches this number. */
+/** The most rounds of checking. Each removes at least one part, so a hand-written file never needs this many. */
 const MAX_ROUNDS = 1_000;
 
 /**
- * Finds every problem of a value, and removes wrong parts until the rest has no problem. It removes a wrong value alone if its
- * object can do without it.
+ * Finds every problem of a value, and removes invalid parts until the rest has no problem. It removes an invalid value alone if its object
+ * does not require that value.
  * @param check requires nothing at the top level
  * @param checkRest as `check`, but lets maps be empty
- * @param lost places with unknown values, which are removed without a problem
+ * @param lost paths with unknown values, which are removed without a problem
  */
 export function withoutInvalidParts<T>(
   check: Check<T>,
@@ -43,7 +43,7 @@ export function withoutInvalidParts<T>(
   return { problems: problems ?? [], value: {}, names: [] };
 }
 
-/** Returns the schema with maps that may be empty, because the removal of a wrong entry must not remove the whole map. */
+/** Returns the schema with maps that may be empty, because removing an invalid entry must not remove the whole map. */
 export function withEmptyMaps(schema: unknown): object {
   return JSON.parse(JSON.stringify(schema), (_, part: Record<string, unknown> | null) => {
     if (part?.['minProperties'] === undefined || part['maxProperties'] !== undefined) return part;
@@ -52,7 +52,7 @@ export function withEmptyMaps(schema: unknown): object {
   }) as object;
 }
 
-/** Whether a problem only reports a value that is missing because it is unknown. */
+/** Whether a problem only reports a value as missing that could not be read, whose path is in `lost`. */
 function isWithout({ path, missing }: Problem, lost: readonly Path[]): boolean {
   return lost.some((each) => {
     const inside = path.every((part, index) => part === each[index]);
@@ -60,7 +60,7 @@ function isWithout({ path, missing }: Problem, lost: readonly Path[]): boolean {
   });
 }
 
-/** Removes the part at a path. An element of a list is not removed alone, because the elements after it would move. */
+/** Removes the part at a path. If it is an element of a list, its nearest parent in an object is removed, because the later elements would shift. */
 function takeAway(value: unknown, path: Path): void {
   const parents: unknown[] = [value];
   for (const part of path.slice(0, -1)) parents.push(memberOf(parents.at(-1), part));

@@ -4,17 +4,16 @@ import { readFile, stat } from 'node:fs/promises';
 import { startLoop } from '../base/loop';
 import type { Stop } from '../base/resources';
 
-/** A file whose state seems unchanged is read at every tenth look, because some disks keep times of change in seconds only. */
+/** At every tenth poll a file is read even if its state seems unchanged, because some disks store modification times in whole seconds. */
 const READ_EVERY_LOOKS = 10;
 
 /**
- * Calls back when a file has changed and two looks have found the same state and content, so that it never takes a half-written
- * file. It polls, because the system reports no change behind a symbolic link (how Kubernetes swaps a ConfigMap) or on another
- * machine's disk.
+ * Calls back when a file has changed and two polls have found the same state and content, so that it never reads a half-written file. It
+ * polls, because the system reports no change behind a symbolic link (how Kubernetes swaps a ConfigMap) or on another machine's disk.
  * @returns a function that stops this
  */
 export function watchFile(path: string, whenChanged: () => void, everyMs = 1_000): Stop {
-  // The first content is read at once, so that a change before the first look is reported, too.
+  // The first content is read at once, so that a change before the first poll is reported, too.
   let taken = digestNow(path);
   let seen: string | undefined;
   let state: string | undefined;
@@ -42,7 +41,7 @@ function digestNow(path: string): string {
   }
 }
 
-/** Returns a text that changes with the file, also behind a symbolic link. */
+/** Returns a text that changes whenever the file changes, even if the path is a symbolic link to the file. */
 async function stateOf(path: string): Promise<string> {
   try {
     const { dev, ino, size, mtimeNs, ctimeNs } = await stat(path, { bigint: true });
@@ -56,7 +55,7 @@ function hash(content: Buffer): string {
   return createHash('sha256').update(content).digest('base64');
 }
 
-/** Returns the code of an error, because a missing file is a change, too. */
+/** Returns the code of an error, which stands for the content of an unreadable file: its disappearance is a change, too. */
 function codeOf(error: unknown): string {
   return error instanceof Error && 'code' in error ? String(error.code) : 'unreadable';
 }

@@ -21,7 +21,7 @@ interface SourceLocation {
   readonly column?: number | undefined;
 }
 
-/** One problem of the configuration: its place and what to do. */
+/** One problem of the configuration: its file, line and column, and what to do. */
 export interface ConfigurationProblem extends SourceLocation {
   readonly message: string;
 }
@@ -29,7 +29,7 @@ export interface ConfigurationProblem extends SourceLocation {
 /** All problems of the configuration, found in one pass. */
 export class ConfigurationError extends Error {
   override readonly name = 'ConfigurationError';
-  /** @param number the number of the applied revision with these problems */
+  /** @param number the number of the applied revision that has these problems; undefined for files */
   constructor(
     readonly problems: readonly ConfigurationProblem[],
     readonly number?: number,
@@ -44,16 +44,16 @@ export function problemText(problem: ConfigurationProblem): string {
 }
 
 export interface YamlFile {
-  /** The text of the file. */
+  /** The unparsed text of the file. */
   readonly text: string;
   readonly value: unknown;
-  /** The same value with its variables unreplaced, which may be shown and stored. */
+  /** The parsed value with its variables unreplaced. It contains no secrets, so it may be shown and stored. */
   readonly written: unknown;
-  /** Returns the place of the value at a path, or of its nearest parent if the path is absent. */
+  /** Returns the line and column of the value at a path, or of its nearest existing parent. */
   locate(path: readonly (string | number)[]): SourceLocation;
-  /** The names of all variables. */
+  /** The names of all variables in the file. */
   readonly variables: ReadonlySet<string>;
-  /** The variables without a value and their paths: those that are not set, or may not be named. Their values are null. */
+  /** The variables without a value, with their paths. A variable is unset in the environment or not permitted. Values with such a variable are null. */
   readonly unset: readonly UnsetVariable[];
 }
 
@@ -62,10 +62,10 @@ interface UnsetVariable {
   readonly problem: ConfigurationProblem;
 }
 
-/** The most errors of syntax that are reported: those behind the first usually follow from it. */
+/** The most syntax errors that are reported, because later errors usually follow from the first. */
 const MAX_SYNTAX_ERRORS = 3;
 
-/** Reads a YAML file and requires that every variable is set. @throws ConfigurationError as `parseYamlFile`, and for unset variables */
+/** Reads a YAML file and requires a value for every variable. @throws ConfigurationError as `parseYamlFile`, and for unset variables */
 export function readYamlFile(path: string, env: NodeJS.ProcessEnv): YamlFile {
   const file = parseYamlFile(path, env);
   if (file.unset.length > 0) throw new ConfigurationError(file.unset.map(({ problem }) => problem));
@@ -96,7 +96,7 @@ export function parseYamlFile(
     column: lines.linePos(offset).col,
   });
   if (document.errors.length > 0) {
-    // One unclosed bracket makes everything behind it wrong, token by token.
+    // One unclosed bracket makes every later token an error.
     const first = document.errors.slice(0, MAX_SYNTAX_ERRORS);
     throw new ConfigurationError(first.map((error) => ({ ...placeAt(error.pos[0]), message: error.message })));
   }
@@ -119,13 +119,16 @@ export function parseYamlFile(
         const problem = { ...placeAt(scalar.range?.[0] ?? 0), message };
         unset.push({ path: pathOf([...ancestors, scalar]), problem });
       }
-      // Keys are replaced in both values, because they are names and must agree.
+      // Keys keep their replaced text in both `value` and `written`, because keys are names and must agree.
       if (role !== 'key') variable.push({ scalar, text: scalar.value });
       scalar.value = scalar.type === 'PLAIN' ? readPlain(substituted) : substituted;
     },
     Alias(_, alias) {
       if (alias.resolve(document) !== undefined) return;
-      lost.push({ ...placeAt(alias.range?.[0] ?? 0), message: `there is no anchor &${alias.source} before this` });
+      lost.push({
+        ...placeAt(alias.range?.[0] ?? 0),
+        message: `the anchor &${alias.source} is not defined before this alias`,
+      });
     },
   });
   if (lost.length > 0) throw new ConfigurationError([...lost, ...unset.map(({ problem }) => problem)]);
@@ -139,7 +142,7 @@ function whyMissing(name: string): string {
   return `the environment variable ${name} is not set; set it, or give a default with \${${name}:-default}`;
 }
 
-/** The most uses of one anchor, itself or within others. More uses would only fill the memory. */
+/** The most uses of one YAML anchor, directly or within other anchors. The limit bounds the memory of an expanded file. */
 const MAX_ALIASES = 10_000;
 
 function contentsOf(document: Document, file: string): unknown {
@@ -152,7 +155,7 @@ function contentsOf(document: Document, file: string): unknown {
   }
 }
 
-/** Returns the keys and indices on the way from the document to its last node. */
+/** Returns the keys and indices that lead from the document to the last of the nodes. */
 function pathOf(nodes: readonly unknown[]): (string | number)[] {
   return nodes.flatMap((node, index): (string | number)[] => {
     if (isPair(node)) return [isScalar(node.key) ? String(node.key.value) : ''];
@@ -160,14 +163,14 @@ function pathOf(nodes: readonly unknown[]): (string | number)[] {
   });
 }
 
-/** Returns what YAML makes of a plain scalar: number, boolean, null or text. Text that would be more than one scalar stays text. */
+/** Returns the YAML value of a plain scalar: number, boolean, null or text. Text that would parse as more than one scalar stays text. */
 function readPlain(text: string): unknown {
   if (text.trim() === '') return null;
   const { contents, errors } = parseDocument(text);
   if (errors.length > 0 || !isScalar(contents) || contents.type !== 'PLAIN') return text;
   if (contents.source !== text.trim()) return text;
   const { value } = contents;
-  // A long row of digits is a name or a key. As a number it would lose its last digits.
+  // A long sequence of digits is a name or a key, so it stays text. As a number it would lose its last digits.
   return typeof value === 'number' && Number.isInteger(value) && !Number.isSafeInteger(value) ? text : value;
 }
 
@@ -181,7 +184,7 @@ function readText(path: string, file: string): string {
   }
 }
 
-/** @param isFine receives each name, and whether it has neither a value nor a default; returns whether the name may be replaced */
+/** @param isFine receives each name, and whether the variable has neither a value nor a default; returns whether it may be replaced */
 function substitute(
   text: string,
   env: NodeJS.ProcessEnv,
@@ -198,7 +201,7 @@ function substitute(
   );
 }
 
-/** Returns the offset of a value's key, because people look there, or else of the value itself. */
+/** Returns the offset of a value's key, because readers look for the key; without a key, the offset of the value. */
 function offsetOf(document: Document, path: readonly (string | number)[]): number {
   let node: unknown = document.contents;
   let offset = startOf(node);

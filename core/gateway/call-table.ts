@@ -10,11 +10,11 @@ import type { Policy } from './policy';
 export type Listener = (request: IncomingMessage, response: ServerResponse) => void;
 
 /**
- * Finds the pipeline of a request: the configuration's endpoints as a table of exact paths. Both servers use it; the fast lane
- * also runs the pipeline from here, without Express.
+ * Finds the pipeline of a request in a table of the endpoints' exact paths. Both servers use it. The fast lane also runs the pipeline from
+ * here, without Express.
  */
 export interface CallTable {
-  /** Finds the place of a request. `host` is as `hostOf` reads it. */
+  /** Finds the endpoint that serves a request. `host` is the result of `hostOf`. */
   find(request: AddressedRequest, host: string): CallPlace;
 }
 
@@ -28,7 +28,7 @@ export type CallPlace =
 
 export interface ServedCall {
   readonly kind: 'call';
-  /** Opens the call that the pipeline's steps get. A caller that runs the steps without `serve` begins here. */
+  /** Creates the call that the pipeline's steps receive. Code that runs the steps without `serve` calls this first. */
   open(request: IncomingMessage, response: ServerResponse): Call;
   readonly serve: Listener;
 }
@@ -53,7 +53,7 @@ export function compileCallTable(pipelines: readonly PipelineSettings<Policy>[],
     const place: ServedCall = {
       kind: 'call',
       open,
-      // Node hands the head over before the body that came with it. The steps run behind both, so that a small body is there.
+      // Node reports a request's head before the body that arrived with it. The steps run after both, so that a small body is already readable.
       serve: (request, response) => process.nextTick(run, open(request, response), request, response),
     };
     for (const endpoint of pipeline.endpoints) {
@@ -73,7 +73,7 @@ function find(byPath: ReadonlyMap<string, readonly Mount[]>, request: AddressedR
   const isDirect = isDirectHost(host);
   let allow: Set<string> | undefined;
   for (const mount of mounts) {
-    // An endpoint for any host does not match a direct address, because a client that pins an upstream must not be routed elsewhere.
+    // An endpoint for any host does not match a direct host, because a client that pins an upstream must not be routed elsewhere.
     if (mount.host === undefined ? isDirect : !mount.host(host)) continue;
     if (mount.methods === undefined || mount.methods.includes(request.method ?? '')) return mount.place;
     allow ??= new Set();
@@ -82,10 +82,10 @@ function find(byPath: ReadonlyMap<string, readonly Mount[]>, request: AddressedR
   return allow === undefined ? NOTHING : { kind: 'other-method', allow: [...allow] };
 }
 
-/** The longest name in DNS, with a dot at its end. */
+/** The longest host name in DNS, in characters, with a trailing dot. */
 const MAX_HOST_LENGTH = 254;
 
-/** Returns the test for an endpoint's host; undefined if it takes any host. `*` stands for one label, as in Express Gateway. */
+/** Returns the test for an endpoint's host; undefined if the endpoint accepts any host. `*` matches one label, as in Express Gateway. */
 export function hostTest({ host }: EndpointSettings): ((host: string) => boolean) | undefined {
   if (host === undefined || host === '*') return undefined;
   const wanted = host.toLowerCase();

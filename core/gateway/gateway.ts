@@ -14,11 +14,11 @@ import type { Settler } from '../ledger/settler';
 import type { LiveRollouts } from '../rollouts/live-rollouts';
 import type { Egress } from '../wire/egress';
 
-/** The parts of the process and the configuration that a policy gets when it is prepared. */
+/** The parts of the process and the configuration that a policy receives when it is prepared. */
 export interface Gateway extends Configured {
-  /** The money of calls; over allowances where the node has them. */
+  /** The ledger operations for the money of calls. They use this node's allowances if it has any. */
   readonly calls: Calls;
-  /** The ledger that all nodes share, for everything but calls. */
+  /** The ledger that all nodes share, for all operations except those of calls. */
   readonly ledger: Ledger;
   readonly database: Knex;
   readonly keys: ApiKeys;
@@ -28,31 +28,31 @@ export interface Gateway extends Configured {
   readonly health: UpstreamHealth;
   readonly rollouts: LiveRollouts;
   readonly refusedCalls: RefusedCalls;
-  /** Returns names of clients as usage records keep them, and as vendors get them. */
+  /** Converts the session names of clients into the ids that usage records keep and vendors receive. */
   readonly sessionIds: SessionIds;
-  readonly keptObjects: VendorResources;
+  readonly vendorResources: VendorResources;
   /** The answers for clients that repeat a call with its Idempotency-Key; undefined if the operator has not enabled the store. */
   readonly answers?: AnswerStore | undefined;
   readonly log: Logger;
-  /** True from the first stop signal on. The process then accepts no new calls. */
+  /** Returns true after the first stop signal. The process then accepts no new calls. */
   readonly isStopping: () => boolean;
-  /** True while too many entries wait for Postgres. New calls are refused then, and open ones are settled. */
+  /** Returns true while too many outbox entries wait for Postgres. The gateway then refuses new calls, but still settles open ones. */
   readonly isOutboxFull: () => boolean;
 }
 
-/** A configuration and its most used parts. */
+/** A configuration, and direct access to its most used parts. */
 export interface Configured<C extends Configuration = Configuration> {
   readonly configuration: C;
   readonly catalog: Catalog;
   readonly configRevision: string;
   /**
-   * Returns a plugin's own section of gateway.config.yml, checked and with its defaults; undefined if the file does not have it.
-   * `T` is the schema's `Settings`.
+   * Returns a plugin's own section of gateway.config.yml, validated and with defaults filled in; undefined if the file lacks it. `T` is the
+   * schema's `Settings`.
    */
   section<T>(name: string): T | undefined;
 }
 
-/** Adds a configuration to the parts of a process. `read` returns the one in force at each use. */
+/** Adds a configuration to the parts of a process. `read` is called at each use and returns the configuration in force. */
 export function withConfiguration<Parts extends object, C extends Configuration>(
   parts: Parts,
   read: () => C,

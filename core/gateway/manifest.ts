@@ -6,7 +6,7 @@ import type { Policy } from './policy';
 
 export type Middleware = (request: IncomingMessage, response: ServerResponse, next: () => void) => void;
 
-/** The object that Express Gateway gives to a manifest's `init`. */
+/** The object that Express Gateway passes to a manifest's `init`. */
 interface PluginContext {
   registerPolicy(policy: ExpressGatewayPolicy): void;
 }
@@ -18,23 +18,23 @@ export interface ExpressGatewayPolicy {
 }
 
 /** The plugins, policies and adapters of one package. */
-export interface Brought {
+export interface PackageExports {
   readonly plugins: readonly Plugin[];
   readonly policies: readonly Policy[];
   readonly adapters: readonly AdapterExport[];
 }
 
-/** The export of the file that system.config.yml names. */
+/** The object that a package's file exports; system.config.yml names that file. */
 export interface Manifest {
   readonly name: string;
   readonly version: string;
   readonly schema: object;
   readonly policies: readonly string[];
   readonly init: (context: PluginContext) => void;
-  /** Tollgate's part, which Express Gateway does not read. */
-  readonly tollgate: Brought & {
+  /** The part of the manifest for Tollgate, which Express Gateway does not read. */
+  readonly tollgate: PackageExports & {
     /**
-     * The path of the Tollgate file that made the manifest. A package with another copy of Tollgate would register its parts where
+     * The path of the Tollgate file that made the manifest. A package that imports another copy of Tollgate would register its parts where
      * no gateway reads them.
      */
     readonly madeBy: string;
@@ -44,7 +44,9 @@ export interface Manifest {
 type Initialise = (manifest: Manifest, context: PluginContext) => void;
 
 let initialise: Initialise = ({ name }) => {
-  throw new Error(`the plugin "${name}" was loaded by an Express Gateway that Tollgate has not started`);
+  throw new Error(
+    `Express Gateway loaded the plugin "${name}", but Tollgate did not start it: start the gateway with Tollgate`,
+  );
 };
 
 /** Sets the function that runs when Express Gateway calls a manifest's `init`. */
@@ -55,14 +57,14 @@ export function initialiseWith(work: Initialise): void {
 /** The version of Express Gateway's plugin engine. A manifest must not require a newer one. */
 const ENGINE_VERSION = '1.2.0';
 
-/** The path of this file, which every manifest of this copy of Tollgate contains. */
+/** The path of this file. Every manifest that this copy of Tollgate makes contains it. */
 export const OWN_MANIFESTS = __filename;
 
 /**
- * Returns the manifest of a package with its plugins, policies and adapters. Its name in system.config.yml is that of the first of
- * them, unless another is given.
+ * Returns the manifest of a package with its plugins, policies and adapters. Without `name`, the package is named in system.config.yml
+ * after the first of these parts.
  */
-export function manifest({ name, ...brought }: Partial<Brought> & { readonly name?: string }): Manifest {
+export function manifest({ name, ...brought }: Partial<PackageExports> & { readonly name?: string }): Manifest {
   const { plugins = [], policies = [], adapters = [] } = brought;
   const [first] = [...plugins, ...policies, ...adapters];
   const own = name ?? first?.name ?? '';
@@ -87,15 +89,15 @@ export function policiesManifest(name: string, policies: readonly Policy[]): Man
   return manifest({ name, policies });
 }
 
-/** Returns the schema of a package's settings in system.config.yml. One plugin has them at the top; several have each under its name. */
-export function settingsSchema({ plugins }: Pick<Brought, 'plugins'>): Schema {
+/** Returns the schema of a package's settings in system.config.yml. A single plugin has them at the top; several have each under its name. */
+export function settingsSchema({ plugins }: Pick<PackageExports, 'plugins'>): Schema {
   const [only, ...others] = plugins;
   if (only !== undefined && others.length === 0) return { additionalProperties: false, ...only.schema };
   const each = plugins.map(({ name, schema }) => [name, { additionalProperties: false, default: {}, ...schema }]);
   return { type: 'object', additionalProperties: false, properties: Object.fromEntries(each) as object };
 }
 
-/** Returns a schema that accepts any settings. Tollgate checks them strictly before; Express Gateway's own check would convert types. */
+/** Returns a schema that accepts any settings. Tollgate checks them strictly first, because Express Gateway's own check would convert types. */
 export function openSchema(id: string): object {
   return { $id: `tollgate/${id}`, type: 'object' };
 }

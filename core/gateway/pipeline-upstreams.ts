@@ -2,8 +2,9 @@ import { callableIn, type Entry, protocolsOf } from '../catalog/catalog';
 import type { Protocol } from '../catalog/protocols';
 import type { PipelineSettings } from '../configuration/pipelines';
 import { hostTest } from './call-table';
+import { declaredBy } from './pipeline';
 
-/** Returns whether a pipeline may ask an upstream of this name. Policies that narrow the upstreams of a pipeline call their setting `upstreams`. */
+/** Returns a test for whether a pipeline may call an upstream of this name. Policies that restrict a pipeline's upstreams name the setting `upstreams`. */
 export function asksUpstream({ steps }: PipelineSettings): (upstream: string) => boolean {
   const lists = steps.flatMap(({ settings }) => {
     const { upstreams } = (settings ?? {}) as { upstreams?: unknown };
@@ -12,10 +13,9 @@ export function asksUpstream({ steps }: PipelineSettings): (upstream: string) =>
   return (name) => lists.every((list) => list.includes(name));
 }
 
-/** Returns the protocols in which a pipeline can call a model of an upstream. Only strategy-routing translates. */
-export function protocolsAt({ steps }: PipelineSettings, entry: Entry): readonly Protocol[] {
-  const isDirect = steps.some(({ policy }) => policy.name === 'direct-routing');
-  return isDirect ? protocolsOf(entry) : callableIn(entry);
+/** Returns the protocols in which a pipeline can call a model of an upstream. */
+export function protocolsAt(pipeline: PipelineSettings, entry: Entry): readonly Protocol[] {
+  return declaredBy(pipeline).translates === true ? callableIn(entry) : protocolsOf(entry);
 }
 
 /** Returns the pipeline of a host and path. An endpoint for exactly this host comes before one for any host. */

@@ -21,8 +21,8 @@ class StepTimeout extends Error {
 }
 
 /**
- * Waits for a step at most this long. Without a limit, a policy that never resolves would keep a call, its connection and its hold
- * for ever. A late result is ignored. A policy that bounds its own waiting has no such limit.
+ * Waits for a step, at most until its timeout, and ignores a later result. Without a timeout, a policy that never resolves would keep a
+ * call, its connection and its hold forever. A policy that limits its own waiting has no such timeout.
  * @throws StepTimeout with the name of the policy
  */
 function stepInTime<T>(
@@ -36,11 +36,11 @@ function stepInTime<T>(
   return withTimeout(step, timeoutMs, late);
 }
 
-/** The parts of the gateway that a pipeline needs: those that its policies use, and those that run the steps. */
+/** The parts of the gateway that a pipeline needs to prepare its policies and to run its steps. */
 export interface PipelineGateway extends Gateway {
   readonly configuration: Configuration<Policy>;
   readonly openCalls: OpenCalls;
-  /** How long a step may take whose policy does not bound its own waiting. */
+  /** How long a step may take, in milliseconds, unless its policy limits its own waiting. */
   readonly stepTimeoutMs: number;
 }
 
@@ -48,11 +48,11 @@ export interface PipelineGateway extends Gateway {
 export interface PreparedStep {
   readonly policy: Policy;
   readonly step: AnyStep;
-  /** The policy's number for the watchdog. */
+  /** The number that identifies the policy to the watchdog. */
   readonly owner: number;
 }
 
-/** Prepares a step with its settings. If a rollout changes them, each call gets the settings of its group. */
+/** Prepares a step with its settings. If a rollout changes the settings, each call gets those of its group (treatment or control). */
 export function prepareStep(
   { policy, settings }: StepSettings<Policy>,
   pipeline: string,
@@ -64,13 +64,16 @@ export function prepareStep(
   const step = prepare(settings);
   for (const rollout of gateway.configuration.rollouts) {
     const { change } = rollout;
-    if (change.is !== 'settings' || change.pipeline !== pipeline) continue;
+    if (change.kind !== 'settings' || change.pipeline !== pipeline) continue;
     const changed = change.settings[policy.name];
     if (changed === undefined) continue;
     const checked = checkAction(policy, { ...(settings as object), ...changed });
-    if ('problems' in checked) throw new Error(`rollout "${rollout.name}" has settings that were not checked`);
+    if ('problems' in checked)
+      throw new Error(
+        `the settings of rollout "${rollout.name}" are invalid, although the configuration was checked before`,
+      );
     const other = prepare(checked.value);
-    // The call has its key here, because the check of the configuration rejects a rollout that changes a step before the key is known.
+    // The call already has its key, because the configuration's check rejects a rollout that changes a step before the key is known.
     const groupOf = (call: Call) => gateway.rollouts.join(rollout, call as JoiningCall)?.group;
     return { policy, owner, step: (call, ...rest) => (groupOf(call) === 'treatment' ? other : step)(call, ...rest) };
   }
@@ -78,8 +81,8 @@ export function prepareStep(
 }
 
 /**
- * Returns a pipeline as one function. It does the same as the policies that Express Gateway mounts one by one, and never throws.
- * `done` is called when no step follows: with true if the last one has left the answer to what comes behind the pipeline.
+ * Returns a pipeline as one function that does the same as the policies that Express Gateway mounts one by one. It never throws. It calls
+ * `done` after the last step: with true if no step has answered, so that the code after the pipeline must answer.
  */
 export function compilePipeline(
   pipeline: PipelineSettings<Policy>,
@@ -96,7 +99,7 @@ export function declaredBy({ steps }: PipelineSettings): Declared {
   return Object.assign({}, ...steps.map(({ policy, settings }) => policy.declares?.(settings))) as Declared;
 }
 
-/** Runs one step. Resolves with true if the next is to follow. It answers errors of the step itself, so it never rejects. */
+/** Runs one step. Resolves with true if the next step is to run. Never rejects, because it answers the client itself if the step throws. */
 export function runStep(
   prepared: PreparedStep,
   call: Call,
@@ -107,7 +110,7 @@ export function runStep(
   return new Promise((resolve) => new Run([prepared], call, request, response, gateway, resolve).from(0));
 }
 
-/** The steps of one call. They follow each other at once until one returns a promise. */
+/** The run of a call's steps. The next step runs synchronously unless the previous one has returned a promise. */
 class Run {
   constructor(
     private readonly steps: readonly PreparedStep[],
@@ -125,7 +128,7 @@ class Run {
       const prepared = this.steps[at] as PreparedStep;
       try {
         const answer = takeStep(prepared, this.call, this.request, this.response);
-        // A result that is already there is not awaited.
+        // A result that is not a promise is not awaited.
         if (answer !== undefined && 'then' in answer) return void this.#await(answer, at);
         this.#take(answer);
       } catch (error) {
@@ -136,7 +139,7 @@ class Run {
     this.#end(true);
   }
 
-  /** Continues when a step has done what it promised. */
+  /** Continues the run when the promise of a step has settled. */
   #await(answer: Promise<Partial<CallFields> | undefined>, at: number): void {
     const { policy } = this.steps[at] as PreparedStep;
     stepInTime(answer, policy, this.gateway.stepTimeoutMs).then(
@@ -153,7 +156,7 @@ class Run {
     );
   }
 
-  /** Leaves the fields of a step on the call. @throws ClientLeft. An answer that the upstream has begun is still read and charged. */
+  /** Copies a step's fields to the call. @throws ClientLeft after a disconnect, but an answer that an upstream has begun is still read and charged */
   #take(provided: Partial<CallFields> | undefined): void {
     const { call, response } = this;
     if (provided !== undefined) Object.assign(call, provided);
@@ -176,7 +179,7 @@ class Run {
   }
 }
 
-/** True if the client left after an upstream took the request. Later steps then settle its answer. */
+/** Returns true if the client disconnected after an upstream had begun its answer. The later steps then read and settle that answer. */
 function isReadOn({ leftAtMs, answer }: Call): boolean {
   return leftAtMs !== undefined && answer !== undefined;
 }
@@ -214,7 +217,10 @@ async function refuse(
   recordFacts(call, error);
   if (error.code === 'INTERNAL_ERROR') {
     const fault = safeErrorFields(error.options.cause ?? error);
-    gateway.log.error({ requestId: call.id, policy: policyName, error: fault }, 'a policy failed');
+    gateway.log.error(
+      { requestId: call.id, policy: policyName, error: fault },
+      'a policy failed with an unexpected error; the client got INTERNAL_ERROR',
+    );
   }
   try {
     error = await call.refusal(error);

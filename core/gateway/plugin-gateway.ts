@@ -8,18 +8,15 @@ import type { Operators } from '../operators/operators';
 import type { Gateway } from './gateway';
 
 /**
- * Returns objections to replacing one configuration by another, as sentences for the operator. A revision with objections is
- * applied only when forced. Plugins add their checks to `gateway.changeChecks`.
+ * Returns objections to replacing one configuration by another, as sentences for the operator. A revision with objections is applied only
+ * by force. Plugins add their checks to `gateway.changeChecks`.
  */
 type ChangeCheck = (before: Configuration, next: Configuration) => Promise<readonly string[]>;
 
-/**
- * The parts that plugins get when they start: those of the policies, and those that change the process. `configuration` is always
- * the one in force.
- */
+/** The parts that plugins receive when they start: those of policies, and those that change the process. `configuration` is always the one in force. */
 export interface PluginGateway extends Gateway {
   readonly openCalls: OpenCalls;
-  /** The folder of this process's own data, absolute. */
+  /** The absolute path of the folder for this process's own data. */
   readonly dataFolder: string;
   /** The proxies that the operator has declared in front of the gateway. */
   readonly proxies: Proxies;

@@ -5,7 +5,7 @@ import type { Schema, Settings } from '../base/settings';
 import type { Section } from '../configuration/configuration';
 import type { PluginGateway } from './plugin-gateway';
 
-/** The check of each plugin when its package is loaded. */
+/** The requirements that each plugin is checked against when its package is loaded. */
 export const PLUGIN_CONTRACT: ExtensionContract = {
   kind: 'plugin',
   version: 'plugin/1',
@@ -13,25 +13,25 @@ export const PLUGIN_CONTRACT: ExtensionContract = {
   optional: ['register', 'routes', 'hosts', 'start'],
 };
 
-/** A plugin without the types of its settings, as a manifest holds it. */
+/** A plugin without the types of its settings, as a manifest contains it. */
 export interface Plugin<S extends Schema = Schema, V = unknown> {
   readonly contract: 'plugin/1';
-  /** Its folder under `plugins/` and its name in system.config.yml. */
+  /** The plugin's folder under `plugins/`, and its name in system.config.yml. */
   readonly name: string;
   readonly summary: string;
-  /** JSON Schema of its settings in system.config.yml, `package` aside. */
+  /** The JSON Schema of the plugin's settings in system.config.yml, without `package`. */
   readonly schema: S;
-  /** The top-level keys of gateway.config.yml that are its own. */
+  /** The top-level keys of gateway.config.yml that belong to the plugin, each with its schema. */
   readonly sections?: Readonly<Record<string, Section>>;
-  /** Runs once, before any configuration is read: registers drivers and the like. */
+  /** Runs once, before any configuration is read. It registers, for example, drivers. */
   readonly register?: () => void;
-  /** Runs once, when the stores are open. The gateway serves the routes that it returns. A plugin that throws stops the start. */
+  /** Runs once, when the connections to the stores are open. The gateway serves the routes that it returns. If it throws, the process does not start. */
   readonly routes?: (settings: V, gateway: PluginGateway) => readonly Route[];
-  /** Runs once, beside `routes`. */
+  /** Runs once, together with `routes`. Returns the hosts whose requests the plugin serves. */
   readonly hosts?: (settings: V, gateway: PluginGateway) => OwnHosts | undefined;
   /**
-   * Runs once, before the process serves, and begins background work. It returns what ends that work, after calls have ended and
-   * before the stores close.
+   * Runs once, before the process serves requests, and starts background work. Returns a function that ends the work; it runs after all
+   * calls have ended and before the stores close.
    */
   readonly start?: (settings: V, gateway: PluginGateway) => Promise<Stop>;
 }

@@ -19,7 +19,7 @@ export type Step<N extends CallField, P extends CallField> = (
   response: ServerResponse,
 ) => MaybeLater<[P] extends [never] ? void : Pick<CallFields, P> | undefined>;
 
-/** The check of each policy when its package is loaded. */
+/** The requirements that each policy is checked against when its package is loaded. */
 export const POLICY_CONTRACT: ExtensionContract = {
   kind: 'policy',
   version: 'policy/1',
@@ -34,11 +34,11 @@ export interface PolicyDefinition<S extends Schema, N extends CallField, P exten
   readonly needs: readonly N[];
   readonly provides: readonly P[];
   declares?(settings: Settings<S>): Declared;
-  /** Runs once per configuration and pipeline, without side effects. Build here everything that does not depend on the call. */
+  /** Runs once per configuration and pipeline, without side effects. Everything that does not depend on the call is computed here. */
   prepare(settings: Settings<S>, gateway: Gateway): Step<N, P>;
 }
 
-/** A policy without the types of its settings and fields, as pipelines hold it. */
+/** A policy without the types of its settings and fields, as pipelines contain it. */
 export interface Policy extends PolicyShape {
   readonly contract: 'policy/1';
   prepare(settings: unknown, gateway: Gateway): AnyStep;

@@ -2,15 +2,15 @@ import { drawFor, textHash } from '../catalog/affinity';
 import type { Upstream } from '../catalog/catalog';
 import type { Credential } from '../catalog/upstream';
 
-/** Statuses that concern the credential and not the upstream. */
+/** HTTP statuses with which an upstream refuses the credential; they say nothing about the upstream itself. */
 const REFUSED: ReadonlySet<number | undefined> = new Set([401, 403]);
 export const RATE_LIMITED = 429;
 
-/** How long a rate-limited credential rests if the vendor does not name a time. */
+/** How long a rate-limited credential rests (is not used) if the vendor's answer names no time. */
 const RATE_LIMITED_MS = 10_000;
 const MIN_REST_MS = 1_000;
 const MAX_REST_MS = 3_600_000;
-/** How long a refused credential rests. Each further refusal in a row doubles it, up to `MAX_REFUSED_MS`. */
+/** How long a refused credential rests (is not used). Each further refusal in a row doubles it, up to `MAX_REFUSED_MS`. */
 const REFUSED_MS = 60_000;
 const MAX_REFUSED_MS = 900_000;
 
@@ -20,23 +20,23 @@ export function isAboutCredential(status: number | undefined): boolean {
 
 /** What this process knows of one credential of an upstream. */
 export class CredentialGauge {
-  /** Until when the credential is used only if the upstream has no other one. */
+  /** Until when the credential rests: it is used only if the upstream has no other usable credential. */
   restsUntilMs = 0;
-  /** The status of the last refusal; undefined once the upstream has accepted the credential since. */
+  /** The status of the last refusal; undefined if the upstream has accepted the credential since then. */
   refusedWith: number | undefined;
   readonly refusals = new Map<number, number>();
   #inARow = 0;
   #refusedAtMs = Number.NEGATIVE_INFINITY;
-  /** The refused value. An operator may have replaced it under the same name, and the new value was not refused. */
+  /** The refused value. An operator may have replaced it under the same name; the refusal does not apply to the new value. */
   #value: string | undefined;
 
   constructor(readonly name: string) {}
 
-  /** Notes a refusal or a rate limit. Returns how long the credential rests from now on; undefined if it was already resting. */
+  /** Records a refusal or a rate limit. Returns how long the credential rests from now on; undefined if it was already resting. */
   refused({ value }: Credential, status: number, retryAfterMs: number | undefined, nowMs: number): number | undefined {
     this.refusals.set(status, (this.refusals.get(status) ?? 0) + 1);
     const wasResting = this.restsUntilMs > nowMs && this.#value === value;
-    // Attempts that ran together are refused together. Count their refusals as one.
+    // Attempts that run at the same time are refused at the same time, so their refusals count as one.
     if (wasResting && this.refusedWith === status && status !== RATE_LIMITED) return undefined;
     this.#inARow = status === RATE_LIMITED ? 0 : this.#inARow + 1;
     const forMs =
@@ -48,7 +48,7 @@ export class CredentialGauge {
     return wasResting ? undefined : forMs;
   }
 
-  /** Starts a rest after a refusal, at this or another node. */
+  /** Starts a rest after a refusal that this or another node received. */
   rest(status: number, forMs: number, nowMs: number): void {
     this.refusedWith = status;
     this.#refusedAtMs = nowMs;
@@ -56,7 +56,7 @@ export class CredentialGauge {
     this.#value = undefined;
   }
 
-  /** Ends the rest if the upstream accepted the credential in an attempt that began at `startedMs`, after the last refusal. */
+  /** Ends the rest if the upstream accepted the credential in an attempt that began (at `startedMs`) after the last refusal. */
   answered(startedMs: number): void {
     if (this.refusedWith !== undefined && startedMs > this.#refusedAtMs) this.restore();
   }
@@ -75,20 +75,20 @@ export class CredentialGauge {
   }
 }
 
-/** The part of `UpstreamHealth` that the choice of a credential needs. */
+/** The part of `UpstreamHealth` that choosing a credential needs. */
 interface Known {
   now(): number;
   upstream(name: string): { credential(name: string): CredentialGauge };
 }
 
 interface Choosing {
-  /** The hash of the session: a session keeps its credential, because prompt caches belong to the credential's account. undefined: random. */
+  /** The hash of the session. A session keeps its credential, because prompt caches belong to the credential's account. undefined: a random credential. */
   readonly session: number | undefined;
   /** Names of credentials that have already failed this call. */
   readonly tried?: ReadonlySet<string> | undefined;
 }
 
-/** Returns the credential for an attempt: a usable one, drawn by weight. If none is usable, the one whose rest ends first. */
+/** Returns the credential for an attempt: a usable one, drawn by weight, or else the one whose rest ends first. */
 export function chooseCredential(upstream: Upstream, health: Known, { session, tried }: Choosing): Credential {
   const { credential, credentials } = upstream;
   if (credentials.length === 1) return credential;
@@ -112,7 +112,7 @@ export function usableCredentials(
   );
 }
 
-/** Returns the number that a credential draws; the highest wins. With weights 3 and 1, the first of two wins three times out of four. */
+/** Returns the number that a credential draws in the choice; the highest wins. With weights 3 and 1, the first credential wins three of four choices. */
 function lotOf({ name, weight }: Credential, session: number | undefined): number {
   const drawn = session === undefined ? Math.random() : drawFor(session, textHash(name));
   return drawn ** (1 / weight);

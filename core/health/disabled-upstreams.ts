@@ -4,7 +4,7 @@ import type { Stop } from '../base/resources';
 import { writeAudit } from '../storage/audit';
 import type { UpstreamHealth } from './health';
 
-/** An upstream that an operator has disabled, until an operator enables it. */
+/** An upstream that an operator has disabled; it stays disabled until an operator enables it. */
 export interface DisabledUpstream {
   readonly name: string;
   readonly since: Date;
@@ -25,8 +25,8 @@ interface DisableContext {
 }
 
 /**
- * Disables an upstream: writes it to Postgres first, then publishes it to all nodes. Repeating this changes nothing, and the
- * audit log keeps the first reason.
+ * Disables an upstream. Writes it to Postgres first, then publishes it to all nodes. Disabling it again changes nothing, and the audit log
+ * keeps the first reason.
  */
 export async function disableUpstream(
   { database, health }: DisableContext,
@@ -53,7 +53,7 @@ export async function enableUpstream({ database, health }: DisableContext, name:
   health.enable(name);
 }
 
-/** Returns the disabled upstreams by name. */
+/** Returns the disabled upstreams, by name. */
 export async function listDisabledUpstreams(database: Knex): Promise<ReadonlyMap<string, DisabledUpstream>> {
   const rows: Row[] = await database<Row>('taken_out_upstreams').select();
   return new Map(
@@ -64,11 +64,11 @@ export async function listDisabledUpstreams(database: Knex): Promise<ReadonlyMap
   );
 }
 
-/** How often a node reads Postgres. It also receives an event at once, but an event may be lost. */
+/** How often a node reads the disabled upstreams from Postgres. It also receives an event at once, but that event may be lost. */
 const READ_EVERY_MS = 3_000;
 const READ_AT_REST_EVERY_MS = 60_000;
 
-/** Applies what Postgres says about disabled upstreams, now and every READ_EVERY_MS. Returns a function that stops this. */
+/** Applies the disabled upstreams in Postgres to this node, now and every READ_EVERY_MS. Returns a function that stops this. */
 export async function followDisabledUpstreams({ database, health }: DisableContext): Promise<Stop> {
   const read = async () => {
     const { operatorChanges } = health;
@@ -77,7 +77,7 @@ export async function followDisabledUpstreams({ database, health }: DisableConte
     if (operatorChanges === health.operatorChanges) health.applyDisabled(new Set(disabled.keys()));
   };
   await read();
-  // While Postgres cannot be reached, the last known state stays.
+  // While Postgres is unreachable, the node keeps the last known state.
   const times = { everyMs: READ_EVERY_MS, firstAfterMs: READ_EVERY_MS, atRestMs: READ_AT_REST_EVERY_MS };
   return startLoop(read, { ...times, whenFailed: () => undefined }).stop;
 }

@@ -1,10 +1,10 @@
 import { newId } from '../base/ids';
 import { parseDuration } from '../base/settings';
 
-/** When an upstream is ejected, and for how long; docs/contract.md, section 5. */
+/** When an upstream is ejected, and how long; docs/contract.md, section 5. */
 export interface EjectionRules {
   readonly consecutiveFailures: number;
-  /** The share of failures that ejects, among the last `sampled` attempts if all lie within `sampledWithinMs`. */
+  /** The share of failures that ejects an upstream, among its last `sampled` attempts if all of them lie within `sampledWithinMs`. */
   readonly failureShare: number;
   readonly sampled: number;
   readonly sampledWithinMs: number;
@@ -21,38 +21,38 @@ export const EJECTION_RULES: EjectionRules = {
   maxOutMs: 300_000,
 };
 
-/** The section `ejection` of system.config.yml. Durations are strings such as `30s`. */
+/** The section `ejection` of system.config.yml. Durations are texts such as `30s`. */
 interface EjectionSettings {
   readonly consecutiveFailures: number;
-  readonly outFor: string;
-  readonly outAtMost: string;
+  readonly baseTime: string;
+  readonly maxTime: string;
 }
 
-/** Returns the standard rules with the configured values. */
-export function ejectionRules({ consecutiveFailures, outFor, outAtMost }: EjectionSettings): EjectionRules {
+/** Returns the standard rules, replaced by those that are configured. */
+export function ejectionRules({ consecutiveFailures, baseTime, maxTime }: EjectionSettings): EjectionRules {
   return {
     ...EJECTION_RULES,
     consecutiveFailures,
-    outMs: parseDuration(outFor),
-    maxOutMs: parseDuration(outAtMost),
+    outMs: parseDuration(baseTime),
+    maxOutMs: parseDuration(maxTime),
   };
 }
 
 /**
- * `in`: calls try the upstream. `out`: no call does. `due`: the ejection time is over, and one call may probe. `probing`: that
- * call is under way, and no other call tries the upstream meanwhile.
+ * `in`: calls try the upstream. `out`: no call does. `due`: the ejection time has ended, and one call may probe. `probing`: that call is
+ * running, and no other call tries the upstream meanwhile.
  */
 export type EjectionState = 'in' | 'out' | 'due' | 'probing';
 
-/** How long other calls wait for the outcome of a probe. It never arrives if the probing node has stopped. */
+/** How long other calls wait for the outcome of a probe. If the probing node has stopped, the outcome never arrives. */
 const MAX_PROBE_MS = 30_000;
 
-/** Ejections longer ago than this do not make the next one longer. */
+/** How long an ejection lengthens the next one, in milliseconds. */
 const REMEMBERED_MS = 300_000;
 
 /**
- * Failures of this many accounts eject. Those of fewer accounts eject only if no other account has asked the upstream within
- * `ASKED_WITHIN_MS`, because one account can make its own calls fail.
+ * Failures of at least this many accounts eject an upstream. Failures of fewer accounts eject it only if no other account has called it
+ * within `ASKED_WITHIN_MS`, because one account can make its own calls fail.
  */
 const MANY_ACCOUNTS = 3;
 const ASKED_WITHIN_MS = 60_000;
@@ -63,7 +63,7 @@ export interface AccountOutcome {
   readonly hasFailed: boolean;
 }
 
-/** Adds an outcome as the newest. Keeps one of each account, and the last `MANY_ACCOUNTS` accounts: an ejection needs no more. */
+/** Adds an outcome as the newest. Keeps one outcome per account, of the last `MANY_ACCOUNTS` accounts, because an ejection needs no more. */
 export function withLatest<Of extends AccountOutcome>(outcomes: readonly Of[], latest: Of): readonly Of[] {
   const others = outcomes.filter(({ accountId }) => accountId !== latest.accountId);
   return [...others.slice(1 - MANY_ACCOUNTS), latest];
@@ -72,18 +72,18 @@ export function withLatest<Of extends AccountOutcome>(outcomes: readonly Of[], l
 /** A failed attempt that may eject its upstream. */
 export interface CountedFailure {
   readonly accountId: string;
-  /** No connection was made. The account has no influence on this, so it counts from one account, too. */
+  /** Whether the connection failed. An account cannot cause such a failure, so it counts even if it is of one account only. */
   readonly isDial: boolean;
   readonly startedMs: number;
 }
 
-/** Decides whether one upstream is ejected. It does no I/O, and its caller passes the time. */
+/** Decides whether one upstream is ejected. It does no I/O and reads no clock: the caller passes the time. */
 export class Ejection {
-  /** The last attempts: when each ended, and whether it failed. The oldest is overwritten first. */
+  /** The times at which the last attempts ended; other arrays say whether they failed. A new attempt overwrites the oldest. */
   readonly #times: Float64Array;
   readonly #failures: (CountedFailure | undefined)[];
   #next = 0;
-  /** The accounts that asked the upstream last, on any node. */
+  /** The accounts that last called the upstream, on any node. */
   #askers: readonly (AccountOutcome & { atMs: number })[] = [];
   #consecutive = 0;
   #failingSinceMs = 0;
@@ -91,7 +91,7 @@ export class Ejection {
   #outUntilMs: number | undefined;
   #probeUntilMs = 0;
   #id = '';
-  /** The ejections in force, of this and of other nodes, and those that the last `restore` ended. */
+  /** The ids of the ejections in force on this and other nodes, and of those that the last `restore` ended. */
   #ids = new Set<string>();
   #endedIds: ReadonlySet<string> = new Set();
   #ejections: number[] = [];
@@ -109,7 +109,7 @@ export class Ejection {
     return this.#id;
   }
 
-  /** When a call may probe the upstream; undefined while it is not ejected. */
+  /** Until when the upstream is ejected; after that a call may probe it. undefined if it is not ejected. */
   get outUntilMs(): number | undefined {
     return this.#outUntilMs;
   }
@@ -120,21 +120,21 @@ export class Ejection {
     return nowMs < this.#probeUntilMs ? 'probing' : 'due';
   }
 
-  /** Notes the last outcome of an account, at this or another node. */
+  /** Records the last outcome of an account, on this or another node. */
   noteAccount({ accountId, hasFailed }: AccountOutcome, nowMs: number): void {
     const last = this.#askers.at(-1);
     if (last?.accountId === accountId && last.hasFailed === hasFailed) last.atMs = nowMs;
     else this.#askers = withLatest(this.#askers, { accountId, hasFailed, atMs: nowMs });
   }
 
-  /** Records that an attempt begun at `startedMs` was answered. Returns true if this ends an ejection. */
+  /** Records that the upstream answered an attempt begun at `startedMs`. Returns true if this ends an ejection. */
   succeeded(startedMs: number, nowMs: number): boolean {
     this.#consecutive = 0;
     if (this.#outUntilMs === undefined) {
       this.#remember(undefined, nowMs);
       return false;
     }
-    // An attempt from before the ejection says nothing about the upstream now.
+    // An attempt that began before the ejection does not show the upstream's current state.
     if (startedMs < this.#ejectedAtMs) return false;
     this.restore();
     return true;
@@ -142,7 +142,7 @@ export class Ejection {
 
   /** Records a failed attempt. Returns how long the upstream is ejected from now on; undefined if this failure does not eject it. */
   failed(nowMs: number, failure: CountedFailure): number | undefined {
-    // An attempt from before the ejection says nothing about the upstream now, even if it fails only now.
+    // An attempt that began before the ejection does not show the upstream's current state, even if it fails only now.
     if (failure.startedMs < this.#ejectedAtMs) return undefined;
     if (this.#consecutive === 0) this.#failingSinceMs = nowMs;
     this.#consecutive += 1;
@@ -160,14 +160,14 @@ export class Ejection {
     this.#probeUntilMs = nowMs + MAX_PROBE_MS;
   }
 
-  /** Lets another call probe, because the probing call ended before its attempt: its client disconnected, or it was refused. */
+  /** Lets another call probe, because the probing call ended before its attempt: its client disconnected, or the gateway refused it. */
   giveUpProbe(): void {
     this.#probeUntilMs = 0;
   }
 
   /**
-   * Applies an ejection that another node published. Ignores one that has ended here, because its event may arrive only then. One
-   * that is known already must not end a running probe.
+   * Applies an ejection that another node published. Ignores an ejection that has already ended on this node, because its event may arrive
+   * late. An ejection that is already known must not end a running probe.
    */
   apply(id: string, outMs: number, nowMs: number): void {
     if (this.#endedIds.has(id)) return;
@@ -184,7 +184,7 @@ export class Ejection {
     this.#probeUntilMs = 0;
   }
 
-  /** Ends the ejection and forgets the attempts before it. */
+  /** Ends the ejection and discards the attempts before it. */
   restore(): void {
     this.#outUntilMs = undefined;
     this.#endedIds = this.#ids;
@@ -195,8 +195,8 @@ export class Ejection {
   }
 
   /**
-   * Ejects for `outMs` × n. n is the number of recent ejections or, if larger, one for every 2 × `outMs` of failing. Probes then
-   * become rare in a long outage, and the end of a short one is still detected within `outMs`.
+   * Ejects for `outMs` × n. n is the number of recent ejections or, if larger, the time since the first failure divided by 2 × `outMs`.
+   * Probes become rare in a long outage, but the end of a short outage is still detected within `outMs`.
    */
   #eject(nowMs: number): number {
     const failingFor = Math.floor((nowMs - this.#failingSinceMs) / (2 * this.rules.outMs));
@@ -239,7 +239,7 @@ export class Ejection {
     return failures;
   }
 
-  /** Returns whether a single account cannot have caused these failures, or no other account could have noticed. */
+  /** Returns whether the failures concern enough accounts: a single account cannot have caused them, or no other account could have noticed. */
   #isOfMany(failures: readonly CountedFailure[], least: number, nowMs: number): boolean {
     if (failures.filter(({ isDial }) => isDial).length >= least) return true;
     const accounts = new Set(failures.map(({ accountId }) => accountId));

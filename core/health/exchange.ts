@@ -7,10 +7,10 @@ import { duplicateRedis, type RedisClient } from '../storage/redis';
 import type { HealthEvent, UpstreamHealth } from './health';
 import type { Observed } from './tally';
 
-/** Only nodes of one version of `Message` share a channel. */
+/** The name of the Redis channel. It contains the version of `Message`, because only nodes with the same version understand each other. */
 const CHANNEL = 'tollgate:upstream-health:1';
 
-/** How long observations are collected before they are published together. Events such as ejections are published at once. */
+/** How long a node collects observations before it publishes them together. It publishes events such as ejections at once. */
 const PUBLISH_AFTER_MS = 250;
 
 /** Options of the exchange's connections. No call waits for them, so they may wait longer for a busy Redis. */
@@ -20,20 +20,20 @@ interface Message {
   readonly node: string;
   readonly events?: readonly HealthEvent[];
   readonly observed?: readonly Observed[];
-  /** Asks the other nodes for the events in force, because this node has just started or was disconnected. */
+  /** Requests the events in force from the other nodes, because this node has just started or was disconnected. */
   readonly asks?: true;
 }
 
 interface ExchangeOptions {
-  /** Only duplicated: the exchange opens its own connections, because a call must not wait behind it. */
+  /** The exchange only duplicates this connection. It uses its own connections, because a call must not wait behind it. */
   readonly redis: RedisClient;
   readonly health: UpstreamHealth;
   readonly log: Logger;
 }
 
 /**
- * Publishes what each node sees of the upstreams to the others, over Redis. Nothing is stored, and no call waits for it. While
- * Redis is unreachable, each node decides by what it sees itself; afterwards it asks the others which upstreams are ejected.
+ * Publishes what each node observes of the upstreams to the other nodes through Redis. Nothing is stored, and no call waits for it. While
+ * Redis is unreachable, each node decides by its own observations. Afterwards it requests the ejected upstreams from the other nodes.
  */
 export function startHealthExchange({ redis, health, log }: ExchangeOptions): Stop {
   const node = newId();
@@ -46,7 +46,7 @@ export function startHealthExchange({ redis, health, log }: ExchangeOptions): St
     speaking.publish(CHANNEL, JSON.stringify({ node, ...message })).catch((error: Error) => {
       log.debug(
         { reason: error.message },
-        'cannot publish the health of upstreams to other nodes; each node decides by what it sees itself',
+        'cannot publish the health of upstreams to other nodes over Redis; each node uses only its own observations',
       );
     });
   };
@@ -63,16 +63,16 @@ export function startHealthExchange({ redis, health, log }: ExchangeOptions): St
     try {
       take(text);
     } catch (error) {
-      log.debug({ reason: String(error) }, 'a message about the health of upstreams has another form than nodes send');
+      log.debug({ reason: String(error) }, 'received an invalid message about the health of upstreams; it is ignored');
     }
   });
-  // Asks and also publishes: if two nodes reconnect together, the second one misses the question of the first.
+  // Requests and also publishes: if two nodes reconnect at once, the second one misses the first one's request.
   const greet = (): void => publish({ asks: true, events: health.standing() });
   const begin = (): void => {
     listening.subscribe(CHANNEL).then(greet, () => undefined);
   };
   listening.on('ready', begin);
-  // Greets again, because a greeting is not sent before this connection is ready.
+  // Greets again when this connection is ready, because an earlier greeting could not be sent.
   speaking.on('ready', greet);
 
   health.onEvent((event) => publish({ events: [event] }));

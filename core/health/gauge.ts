@@ -4,8 +4,8 @@ import { CredentialGauge } from './credentials';
 import { Ejection, type EjectionRules, type EjectionState } from './ejection';
 
 /**
- * The kinds of answers, whose latencies are never compared. The time of a whole answer depends on its length; only a stream shows
- * the time to its first token.
+ * The kinds of answers. Their latencies are never compared: that of an unstreamed answer depends on its length, that of a stream is its
+ * time to the first token.
  */
 export type AnswerKind = 'stream' | 'whole';
 
@@ -15,41 +15,41 @@ export function answerKindOf({ stream }: { readonly stream: boolean }): AnswerKi
 
 /** What a strategy may know of a candidate. */
 export interface CandidateFacts {
-  /** Expected milliseconds to the first content of a stream, or to the end of a whole answer; undefined while unknown. */
+  /** The expected milliseconds to the first content of a stream, or to the end of an unstreamed answer; undefined while unknown. */
   readonly latencyMs: number | undefined;
   /** How far a single answer differs from `latencyMs` on average; 0 while unknown. */
   readonly latencyDeviationMs: number;
-  /** Share of attempts that failed, 0 to 1. It decays while there are no attempts. */
+  /** The share of attempts that failed, 0 to 1. It decays while the candidate gets no attempts. */
   readonly failureRate: number;
-  /** Nothing is known of the candidate (or nothing since its ejection), and no call is trying it. */
+  /** Whether nothing is known of the candidate (or nothing since its ejection), and no call is trying it. */
   readonly isUntried: boolean;
-  /** Nothing is known of the candidate, but a call is trying it. */
+  /** Whether nothing is known of the candidate, but a call is trying it. */
   readonly isBeingTried: boolean;
-  /** Share of input tokens that recent calls read from its cache, 0 to 1; undefined while unknown. */
+  /** The share of input tokens that recent calls read from the candidate's prompt cache, 0 to 1; undefined while unknown. */
   readonly cacheReadShare: number | undefined;
-  /** The same share for calls of sessions; 1 while unknown. It changes only slowly, over many calls. */
+  /** The share of input tokens that calls of sessions read from the cache; 1 while unknown. It changes slowly, over many calls. */
   readonly sessionReadShare: number;
 }
 
-/** Weights of the newest observation: the failure rate remembers about ten attempts, a latency about five. */
+/** Weights of the newest observation in moving averages: the failure rate spans about ten attempts, a latency about five. */
 const FAILURE_WEIGHT = 0.1;
 const LATENCY_WEIGHT = 0.2;
 const CACHE_WEIGHT = 0.05;
 const SPEED_WEIGHT = 0.05;
 
-/** The speed assumed for a model until one of its streams was measured. */
+/** The output tokens per second assumed for a model until one of its streams has been measured. */
 const USUAL_TOKENS_PER_SECOND = 50;
-/** How long a stream must last to measure the speed. */
+/** The shortest stream, in milliseconds, from which the speed is measured. */
 const MEASURED_FROM_MS = 1_000;
 
-/** The time without attempts after which half of the failure rate is forgotten. */
+/** After this time without attempts, the failure rate has decayed to half. */
 const FORGIVEN_HALF_MS = 15_000;
 const LATENCY_HALF_LIFE_MS = 60_000;
 
-/** How long an attempt at an unknown candidate keeps other calls from trying it. */
+/** How long one call's attempt at an unknown candidate keeps other calls from trying it. */
 const MAX_TRIED_MS = 10_000;
 
-/** How long a failure makes an upstream a doubtful choice if no answer follows it. */
+/** How long after a failure an upstream counts as likely to fail, unless it answers meanwhile. */
 const RECENT_MS = 30_000;
 const DOUBTFUL_FAILURE_RATE = 0.1;
 const MOSTLY_FAILING_RATE = 0.5;
@@ -63,15 +63,15 @@ function newLatencies(): Latencies {
   };
 }
 
-/** What this process knows of one upstream across all models. */
+/** What this process knows of one upstream, regardless of the model. */
 export class UpstreamGauge {
   readonly ejection: Ejection;
   readonly latencies = newLatencies();
   readonly models = new Map<string, ModelGauge>();
   readonly credentials = new Map<string, CredentialGauge>();
-  /** When its rest ends. The upstream asked for it (`Retry-After`), and until then it is not a first choice. */
+  /** Until when the upstream rests because it sent `Retry-After`; meanwhile it is not a first choice. */
   restsUntilMs = 0;
-  /** An operator has disabled the upstream, until an operator enables it. */
+  /** Whether an operator has disabled the upstream and no operator has enabled it since. */
   isDisabledByOperator = false;
   answers = 0;
   readonly failures = new Map<AttemptOutcome, number>();
@@ -99,7 +99,7 @@ export class UpstreamGauge {
   }
 
   noteOutcomes(failureShare: number, nowMs: number, times = 1): void {
-    // Start from the decayed rate, because a new failure must not restore what has decayed.
+    // The new failure is added to the decayed rate, because it must not restore what has decayed.
     this.#failing.value = this.failureRate(nowMs);
     this.#failing.note(failureShare, nowMs, times);
   }
@@ -114,12 +114,12 @@ export class UpstreamGauge {
     return this.failureRate(nowMs) >= DOUBTFUL_FAILURE_RATE;
   }
 
-  /** Returns whether the upstream is not ejected and answered most of its last attempts. A single failure does not make it a bad choice. */
+  /** Returns whether the upstream is not ejected and answered most of its last attempts. A single failure does not make this false. */
   mostlyAnswers(nowMs: number): boolean {
     return this.ejection.state(nowMs) === 'in' && this.failureRate(nowMs) < MOSTLY_FAILING_RATE;
   }
 
-  /** Enables the upstream, ends its ejection and its credentials' rests, and forgets what was observed. */
+  /** Enables the upstream, ends its ejection and its credentials' rests, and discards what was observed. */
   restore(): void {
     this.isDisabledByOperator = false;
     this.ejection.restore();
@@ -127,7 +127,7 @@ export class UpstreamGauge {
     this.beginAnew();
   }
 
-  /** Forgets failures and latencies, because observations from before an ejection say nothing about now. */
+  /** Discards failures and latencies, because observations from before an ejection do not describe the current state. */
   beginAnew(): void {
     this.#failing.forget();
     this.restsUntilMs = 0;
@@ -139,13 +139,13 @@ export class UpstreamGauge {
 }
 
 /**
- * What this process knows of one model at one upstream. `look` refreshes the facts, which are fields of this object: ranking
- * fifty candidates then allocates nothing.
+ * What this process knows of one model at one upstream. `look` refreshes the facts, which are fields of this object, so that ranking fifty
+ * candidates allocates nothing.
  */
 export class ModelGauge implements CandidateFacts {
   readonly latencies = newLatencies();
   readonly cacheReads = new MovingEstimate(CACHE_WEIGHT);
-  /** Starts at 1: the first calls find nothing in any cache, and this must not count against the upstream. */
+  /** Starts at 1, because the first calls cannot find anything in a cache, and this must not count against the upstream. */
   readonly sessionReads = new MovingEstimate(CACHE_WEIGHT, Number.POSITIVE_INFINITY, 1);
 
   readonly #tokensPerSecond = new MovingEstimate(SPEED_WEIGHT);
@@ -161,12 +161,12 @@ export class ModelGauge implements CandidateFacts {
 
   constructor(readonly upstream: UpstreamGauge) {}
 
-  /** Mean output tokens per second of its streams, including reasoning tokens that the client does not see. */
+  /** The mean output tokens per second of this model's streams, including reasoning tokens that the client does not see. */
   get tokensPerSecond(): number {
     return this.#tokensPerSecond.value ?? USUAL_TOKENS_PER_SECOND;
   }
 
-  /** Records that a stream took `ms` for its output tokens. */
+  /** Records that a stream took `ms` milliseconds for its output tokens. */
   noteSpeed(outputTokens: number, ms: number, nowMs: number): void {
     if (ms >= MEASURED_FROM_MS) this.#tokensPerSecond.note((outputTokens * 1_000) / ms, nowMs);
   }
@@ -179,7 +179,7 @@ export class ModelGauge implements CandidateFacts {
     return this.sessionReads.value ?? 1;
   }
 
-  /** Whether calls may try it: it is not ejected, or it is due for a probe. */
+  /** Whether calls may try this candidate: its upstream is not ejected, or is due for a probe. */
   get mayBeAsked(): boolean {
     return this.state === 'in' || this.state === 'due';
   }
@@ -198,7 +198,7 @@ export class ModelGauge implements CandidateFacts {
     if (this.state === 'due') this.failureRate = 0;
   }
 
-  /** Returns how long ago the candidate last answered or was last tried. */
+  /** Returns how many milliseconds ago the candidate last answered or was last tried. */
   silentMs(kind: AnswerKind, nowMs: number): number {
     return nowMs - Math.max(this.#estimate(kind).at, this.#askedMs);
   }
@@ -208,7 +208,7 @@ export class ModelGauge implements CandidateFacts {
     return own.value === undefined ? this.upstream.latencies[kind] : own;
   }
 
-  /** Records that a call tries the candidate to learn its latency. Returns a function that forgets the attempt. */
+  /** Records that a call tries the candidate to learn its latency. Returns a function that removes this record. */
   ask(nowMs: number): () => void {
     this.#askedMs = nowMs;
     return () => {
@@ -221,18 +221,15 @@ function newCredential(name: string): CredentialGauge {
   return new CredentialGauge(name);
 }
 
-/**
- * A moving average over observations. The newest counts `weight`, and more after a silence: after one half-life without
- * observations it counts at least half.
- */
+/** A moving average over observations. The newest counts `weight`, and more after a pause: after one half-life without observations, at least half. */
 export class MovingEstimate {
   value: number | undefined;
-  /** Mean distance between an observation and `value`. After the first observation it is as large as that one, which may be pure chance. */
+  /** The mean distance between an observation and `value`. After the first observation it equals that observation, whose value may be pure chance. */
   deviation = 0;
   at = Number.NEGATIVE_INFINITY;
   readonly #halfLifeMs: number;
 
-  /** `first`: the value before the first observation. */
+  /** @param first the value before the first observation */
   constructor(
     private readonly weight: number,
     halfLifeMs = Number.POSITIVE_INFINITY,
@@ -264,7 +261,7 @@ export class MovingEstimate {
   }
 }
 
-/** Returns what exponential decay leaves of 1 after `elapsedMs`. */
+/** Returns the part of 1 that remains after `elapsedMs` of exponential decay. */
 export function halved(elapsedMs: number, halfLifeMs: number): number {
   return elapsedMs <= 0 || halfLifeMs === Number.POSITIVE_INFINITY ? 1 : 2 ** (-elapsedMs / halfLifeMs);
 }

@@ -22,58 +22,58 @@ interface AttemptAnswer {
 export interface AttemptFailure {
   readonly outcome: AttemptOutcome;
   readonly status: number | undefined;
-  /** What the adapter concludes from an unsuccessful answer; `next` if there was no answer. */
+  /** The adapter's conclusion from an unsuccessful answer: what to do after it; `next` if there was no answer. */
   readonly verdict: Verdict;
   readonly retryAfterMs: number | undefined;
-  /** Whether no connection was made, also if connecting took too long. */
+  /** Whether the connection failed, even if only because connecting took too long. */
   readonly isDial?: boolean;
 }
 
-/** The call whose attempt failed. */
+/** A failed attempt of a call. */
 export interface FailedAttempt {
   readonly accountId: string;
-  /** How long the attempt took; 0 for an answer that broke just now. */
+  /** How long the attempt took, in milliseconds; 0 for an answer that began earlier and broke off just now. */
   readonly ms: number;
-  /** False for a call to a direct address, and for a timeout that the call's own limit of output explains. */
+  /** Whether the failure may eject the upstream. False for a call to a direct host, and for a timeout that the call's own output limit explains. */
   readonly mayEject: boolean;
 }
 
-/** An event that nodes publish to each other at once. */
+/** An event that a node publishes to the other nodes at once. */
 export type HealthEvent =
-  | { readonly upstream: string; readonly is: 'out'; readonly ejection: string; readonly forMs: number }
-  | { readonly upstream: string; readonly is: 'resting'; readonly forMs: number }
+  | { readonly upstream: string; readonly kind: 'out'; readonly ejection: string; readonly forMs: number }
+  | { readonly upstream: string; readonly kind: 'resting'; readonly forMs: number }
   | {
       readonly upstream: string;
-      readonly is: 'credential resting';
+      readonly kind: 'credential resting';
       readonly credential: string;
       readonly status: number;
       readonly forMs: number;
     }
-  | { readonly upstream: string; readonly is: 'back' | 'probing' | 'probed in vain' | 'taken out' | 'brought back' };
+  | { readonly upstream: string; readonly kind: 'back' | 'probing' | 'probed in vain' | 'taken out' | 'brought back' };
 
-/** A credential that was refused or rate limited, and was not resting before. */
+/** A credential that was refused or rate limited and had not been resting. */
 interface CredentialRefused {
   readonly credential: string;
   readonly status: number;
-  /** How long the credential is not used; undefined if it is the upstream's only one, which stays in use. */
+  /** How long the credential is not used; undefined if it is the upstream's only credential, which stays in use. */
   readonly restsForMs: number | undefined;
 }
 
 interface HealthOptions {
   readonly rules?: EjectionRules;
-  /** A monotonic clock, in milliseconds. */
+  /** Reads a monotonic clock, in milliseconds. */
   readonly now?: () => number;
 }
 
 const MAX_REST_MS = 3_600_000;
 
-/** Statuses that concern one model or one call, not the upstream. */
+/** HTTP statuses that concern one model or one call, not the upstream as a whole. */
 const NOT_ABOUT_THE_UPSTREAM: ReadonlySet<number | undefined> = new Set([404, 409]);
 
-/** What this process knows of the upstreams, by name. It outlives configuration reloads, and nothing in it waits. */
+/** What this process knows of the upstreams, by name. It is kept across configuration reloads, and all its methods are synchronous. */
 export class UpstreamHealth {
   readonly now: () => number;
-  /** How often an operator disabled or enabled an upstream, at any node. */
+  /** How often operators have disabled or enabled an upstream, on any node. */
   operatorChanges = 0;
   readonly #rules: EjectionRules;
   readonly #gauges = new Map<string, UpstreamGauge>();
@@ -110,8 +110,8 @@ export class UpstreamHealth {
   }
 
   /**
-   * Notes an answered attempt: `ms` to the first content of a stream, otherwise to the end of the body. Without a model, the
-   * upstream returned what it keeps: its time says nothing about calls.
+   * Records an answered attempt. `ms` is the time to the first content of a stream, otherwise to the end of the body. Without a model, the
+   * upstream returned an object that it keeps, so the time says nothing about calls.
    */
   answered({ upstream, model }: Answering, { accountId, ms, stream }: AttemptAnswer): void {
     const nowMs = this.now();
@@ -120,7 +120,7 @@ export class UpstreamHealth {
     gauge.credential(upstream.credential.name).answered(nowMs - ms);
     if (gauge.ejection.succeeded(nowMs - ms, nowMs)) {
       gauge.beginAnew();
-      this.#publish({ upstream: gauge.name, is: 'back' });
+      this.#publish({ upstream: gauge.name, kind: 'back' });
     }
     gauge.noteOutcomes(0, nowMs);
     const tally = this.#tallyOf(gauge.name);
@@ -133,8 +133,8 @@ export class UpstreamHealth {
   }
 
   /**
-   * Records that an attempt got no answer, or that its answer broke just now. Ignores failures that the upstream did not cause,
-   * such as an invalid call. Returns what the operator should know of the credential.
+   * Records that an attempt got no answer, or that its answer broke off just now. Ignores failures that the upstream did not cause, such as
+   * an invalid call. Returns a refused credential that the operator should know of.
    */
   failed(
     { upstream }: Pick<AskedCandidate, 'upstream'>,
@@ -150,7 +150,7 @@ export class UpstreamHealth {
     gauge.failures.set(outcome, (gauge.failures.get(outcome) ?? 0) + 1);
     const isRefusal = outcome === 'status' && isAboutCredential(status);
     const refused = isRefusal ? this.#refused(upstream, gauge, { status, retryAfterMs }, nowMs) : undefined;
-    // While another credential is usable, a refusal of this one says nothing about the upstream.
+    // While another credential is usable, the refusal of this one says nothing about the upstream itself.
     if (isRefusal && upstream.credentials.length > 1 && usableCredentials(upstream, this).length > 0) {
       this.#answeredSomehow(gauge, nowMs);
       return refused;
@@ -169,7 +169,7 @@ export class UpstreamHealth {
     const { name: upstream, ejection } = gauge;
     this.#noteAccount(gauge, { accountId: failure.accountId, hasFailed: true }, nowMs);
     const forMs = ejection.failed(nowMs, failure);
-    if (forMs !== undefined) this.#publish({ upstream, is: 'out', ejection: ejection.id, forMs });
+    if (forMs !== undefined) this.#publish({ upstream, kind: 'out', ejection: ejection.id, forMs });
   }
 
   #refused(
@@ -182,7 +182,7 @@ export class UpstreamHealth {
     const forMs = known.refused(credential, status, retryAfterMs, nowMs);
     if (forMs === undefined) return undefined;
     const isAlone = credentials.length === 1;
-    if (!isAlone) this.#publish({ upstream, is: 'credential resting', credential: credential.name, status, forMs });
+    if (!isAlone) this.#publish({ upstream, kind: 'credential resting', credential: credential.name, status, forMs });
     return { credential: credential.name, status, restsForMs: isAlone ? undefined : forMs };
   }
 
@@ -191,18 +191,18 @@ export class UpstreamHealth {
     this.#tallyOf(name).noteAccount(outcome);
   }
 
-  /** Ends a running probe, because any answer shows that the upstream works. Nothing else is learned from this answer. */
+  /** Ends a running probe, because any answer shows that the upstream works. The answer changes nothing else. */
   #answeredSomehow(gauge: UpstreamGauge, nowMs: number): void {
     if (gauge.ejection.state(nowMs) !== 'probing') return;
     gauge.ejection.restore();
     gauge.beginAnew();
-    this.#publish({ upstream: gauge.name, is: 'back' });
+    this.#publish({ upstream: gauge.name, kind: 'back' });
   }
 
   #rest(gauge: UpstreamGauge, retryAfterMs: number, nowMs: number): void {
     const forMs = Math.min(retryAfterMs, MAX_REST_MS);
     gauge.restsUntilMs = Math.max(gauge.restsUntilMs, nowMs + forMs);
-    this.#publish({ upstream: gauge.name, is: 'resting', forMs });
+    this.#publish({ upstream: gauge.name, kind: 'resting', forMs });
   }
 
   used(model: string, candidate: AskedCandidate, usage: Usage, asked: AskedFor): void {
@@ -214,21 +214,21 @@ export class UpstreamHealth {
     if (asked.session !== undefined) gauge.sessionReads.note(readShare, this.now());
   }
 
-  /** Notes how many output tokens the upstream reported for a stream, and how long the stream took. */
+  /** Records how many output tokens the upstream reported for a stream, and how many milliseconds the stream took. */
   spoke(candidate: AskedCandidate, outputTokens: number, ms: number): void {
     this.gauge(candidate).noteSpeed(outputTokens, ms, this.now());
   }
 
   /**
-   * Notes a call's attempt at a candidate of which nothing is known, because other calls then need not try it. Begins a probe if
-   * one is due. Returns a function that undoes both, for a call that ends before its attempt.
+   * Records a call's attempt at an unknown candidate, because other calls then need not try it. Begins a probe if one is due. Returns a
+   * function that undoes both, for a call that ends before its attempt.
    */
   asked(gauge: ModelGauge): () => void {
     const nowMs = this.now();
     const forget = gauge.ask(nowMs);
     if (gauge.state !== 'due') return forget;
     gauge.upstream.ejection.probe(nowMs);
-    this.#publish({ upstream: gauge.upstream.name, is: 'probing' });
+    this.#publish({ upstream: gauge.upstream.name, kind: 'probing' });
     return () => {
       forget();
       this.#giveUpProbe(gauge.upstream);
@@ -239,10 +239,10 @@ export class UpstreamHealth {
   #giveUpProbe({ name, ejection }: UpstreamGauge): void {
     if (ejection.state(this.now()) !== 'probing') return;
     ejection.giveUpProbe();
-    this.#publish({ upstream: name, is: 'probed in vain' });
+    this.#publish({ upstream: name, kind: 'probed in vain' });
   }
 
-  /** Returns whether an attempt at the upstream may well fail. */
+  /** Returns whether an attempt at the upstream is likely to fail, because one failed recently and none was answered since. */
   hasFailedRecently(upstream: string): boolean {
     return this.upstream(upstream).hasFailedRecently(this.now());
   }
@@ -256,17 +256,17 @@ export class UpstreamHealth {
   disable(upstream: string): void {
     this.operatorChanges += 1;
     this.upstream(upstream).isDisabledByOperator = true;
-    this.#publish({ upstream, is: 'taken out' });
+    this.#publish({ upstream, kind: 'taken out' });
   }
 
   /** Enables an upstream for an operator, as if it had never failed. This also ends an ejection. */
   enable(upstream: string): void {
     this.operatorChanges += 1;
     this.upstream(upstream).restore();
-    this.#publish({ upstream, is: 'brought back' });
+    this.#publish({ upstream, kind: 'brought back' });
   }
 
-  /** Disables exactly the upstreams that Postgres names as disabled, because events may have been lost. */
+  /** Disables exactly the upstreams that are disabled in Postgres, because this node may have missed events. */
   applyDisabled(disabled: ReadonlySet<string>): void {
     for (const name of disabled) this.upstream(name).isDisabledByOperator = true;
     for (const gauge of this.#gauges.values()) {
@@ -279,7 +279,7 @@ export class UpstreamHealth {
     this.#publish = publish;
   }
 
-  /** Sets the function that is called at the first observation after each `takeObserved`. */
+  /** Sets the function that is called at the first observation after each call of `takeObserved`. */
   onObserved(listener: () => void): void {
     this.#whenObserved = listener;
     if (this.#tally.size > 0) listener();
@@ -288,7 +288,7 @@ export class UpstreamHealth {
   apply(event: HealthEvent): void {
     const nowMs = this.now();
     const gauge = this.upstream(event.upstream);
-    switch (event.is) {
+    switch (event.kind) {
       case 'out':
         gauge.ejection.apply(event.ejection, Math.min(event.forMs, this.#rules.maxOutMs), nowMs);
         break;
@@ -319,7 +319,7 @@ export class UpstreamHealth {
     }
   }
 
-  /** Returns what this node observed since the last call. */
+  /** Returns what this node has observed since the previous call of this function. */
   takeObserved(): readonly Observed[] {
     const tallies = [...this.#tally.values()];
     this.#tally = new Map();
@@ -337,7 +337,7 @@ export class UpstreamHealth {
     }
   }
 
-  /** Returns what a node that has just started must know: which upstreams are ejected or resting, and for how long. */
+  /** Returns the events that a newly started node needs: which upstreams are ejected or resting, and for how long. */
   standing(): readonly HealthEvent[] {
     const nowMs = this.now();
     return [...this.#gauges.values()].flatMap(({ name, ejection, restsUntilMs, credentials }): HealthEvent[] => [
@@ -346,12 +346,12 @@ export class UpstreamHealth {
         : [
             {
               upstream: name,
-              is: 'out',
+              kind: 'out',
               ejection: ejection.id,
               forMs: Math.max(0, ejection.outUntilMs - nowMs),
             } as const,
           ]),
-      ...(restsUntilMs > nowMs ? [{ upstream: name, is: 'resting', forMs: restsUntilMs - nowMs } as const] : []),
+      ...(restsUntilMs > nowMs ? [{ upstream: name, kind: 'resting', forMs: restsUntilMs - nowMs } as const] : []),
       ...[...credentials.values()].flatMap((each) => restingEvents(name, each, nowMs)),
     ]);
   }
@@ -373,12 +373,12 @@ function restingEvents(
   nowMs: number,
 ): HealthEvent[] {
   if (status === undefined || restsUntilMs <= nowMs) return [];
-  return [{ upstream, is: 'credential resting', credential, status, forMs: restsUntilMs - nowMs }];
+  return [{ upstream, kind: 'credential resting', credential, status, forMs: restsUntilMs - nowMs }];
 }
 
 /**
- * Returns how long an upstream rests because none of its credentials is usable; undefined if it does not rest. An upstream with a
- * single credential rests as long as the vendor asks.
+ * Returns how long an upstream rests because no credential is usable; undefined if it does not rest. An upstream with one credential rests
+ * as long as the vendor requests.
  */
 function restOfUpstream(
   { credentials }: Upstream,

@@ -2,7 +2,7 @@ import { Counter, Gauge } from 'prom-client';
 import { metrics } from '../base/metrics';
 import type { UpstreamHealth } from './health';
 
-/** Exposes the metrics of upstreams. They are read at each scrape, so that counting costs a call nothing. Labels are names of upstreams. */
+/** Exposes the metrics of upstreams, labeled by upstream name. They are computed at each scrape, so that counting adds no cost to a call. */
 export function exposeUpstreams(health: UpstreamHealth): void {
   new Counter({
     name: 'tollgate_upstream_attempts_total',

@@ -1,42 +1,42 @@
 import { CACHE_READ_METERS, outputTokens, tokensOf, totalInputTokens, type Usage } from '../catalog/usage';
 import { MovingEstimate } from './gauge';
 
-/** The weight of the newest call: about twenty calls are remembered. */
+/** The weight of the newest call in a moving average; the average spans about twenty calls. */
 const WEIGHT = 0.05;
 
-/** The parts of a call that its token use depends on. */
+/** The parts of a call on which its token use depends. */
 export interface AskedFor {
-  /** How many answers the call asks for (`n`). */
+  /** How many answers the call requests (`n`). */
   readonly choices: number;
-  /** Estimated input tokens, rather too many than too few. */
+  /** The estimated input tokens. The estimate is an upper bound. */
   readonly inputTokensEstimate: number;
-  /** The session that the client names for the call; undefined if it names none. */
+  /** The session that the client names for the call; undefined if the client names none. */
   readonly session?: string | undefined;
 }
 
-/** Returns the share of its input tokens that a call read from the vendor's cache; undefined where it had no input. */
+/** Returns the share of a call's input tokens that was read from the vendor's cache, 0 to 1; undefined if it had no input. */
 export function cacheReadShareOf(usage: Usage): number | undefined {
   const inputTokens = totalInputTokens(usage);
   return inputTokens > 0 ? (tokensOf(usage, CACHE_READ_METERS) ?? 0) / inputTokens : undefined;
 }
 
-/** The token use of a model's calls, whichever upstream serves them. Expected prices are computed from it. */
+/** The token use of a model's calls, regardless of the upstream. Expected prices are computed from it. */
 export class ModelUse {
   readonly #outputTokens = new MovingEstimate(WEIGHT);
   readonly #inputShare = new MovingEstimate(WEIGHT);
   readonly #sessionReads = new MovingEstimate(WEIGHT);
 
-  /** Output tokens of one answer; undefined while nothing was seen. */
+  /** The mean output tokens of one answer; undefined before the first observation. */
   get outputTokens(): number | undefined {
     return this.#outputTokens.value;
   }
 
-  /** Charged input tokens per estimated input token, at most 1 because the estimate is an upper bound; 1 while nothing was seen. */
+  /** The charged input tokens per estimated input token, at most 1 because the estimate is an upper bound; 1 before the first observation. */
   get inputShare(): number {
     return this.#inputShare.value ?? 1;
   }
 
-  /** Share of their input tokens that calls of sessions read from caches; 0 while nothing was seen. */
+  /** The share of input tokens that calls of sessions read from caches; 0 before the first observation. */
   get sessionReadShare(): number {
     return this.#sessionReads.value ?? 0;
   }

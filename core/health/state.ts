@@ -2,7 +2,7 @@ import type { Model, Upstream } from '../catalog/catalog';
 import type { UpstreamGauge } from './gauge';
 import type { UpstreamHealth } from './health';
 
-/** The states of an upstream. If several apply, the first of them in this list is shown. */
+/** The states of an upstream. If several apply, the first in this list is shown. */
 export const UPSTREAM_STATES = ['disabled', 'taken-out', 'ejected', 'probing', 'resting', 'available'] as const;
 
 type UpstreamState = (typeof UPSTREAM_STATES)[number];
@@ -16,12 +16,12 @@ export function upstreamState(upstream: Upstream, gauge: UpstreamGauge, nowMs: n
   return gauge.restsUntilMs > nowMs ? 'resting' : 'available';
 }
 
-/** Rounds a measurement for a response body; null while there is none. */
+/** Rounds a measurement for a response body; returns null if the measurement is undefined. */
 export function rounded(value: number | undefined, digits = 0): number | null {
   return value === undefined ? null : Number(value.toFixed(digits));
 }
 
-/** Returns the entries whose upstream is disabled neither in the configuration nor by an operator. */
+/** Returns a model's entries at upstreams that neither the configuration nor an operator has disabled. */
 export function routableEntries({ entries }: Model, health: UpstreamHealth): Model['entries'] {
   return entries.filter(
     ({ upstream: { name, disabled } }) => disabled === undefined && !health.upstream(name).isDisabledByOperator,

@@ -3,12 +3,10 @@ import ipaddr from 'ipaddr.js';
 
 export type AddressRange = readonly [address: ipaddr.IPv4 | ipaddr.IPv6, bits: number];
 
-/**
- * Reads an address or a range such as `10.0.0.0/8`. An address counts as a range of one. Returns undefined for any other text.
- */
+/** Parses an address or a range such as `10.0.0.0/8`. An address counts as a range of one address. Returns undefined for any other text. */
 export function readAddressRange(text: string): AddressRange | undefined {
   const [start = '', length] = text.split('/');
-  // Some programs read `010.0.0.1` as another address, so leading zeros are rejected.
+  // `isIP` rejects leading zeros, because some programs read `010.0.0.1` as another address.
   if (isIP(start) === 0) return undefined;
   if (length === undefined) return whole(ipaddr.parse(start));
   if (!/^\d{1,3}$/.test(length) || !ipaddr.isValidCIDR(text)) return undefined;

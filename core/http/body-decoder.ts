@@ -4,35 +4,35 @@ import * as zlib from 'node:zlib';
 import { fail, GatewayError } from '../base/errors';
 import { MAX_WINDOW_LOG, ZstdByThread, type ZstdRefusal } from './zstd-by-thread';
 
-/** The content encodings that the body of a call may have. */
+/** The content encodings that the gateway accepts for the body of a call. */
 export const BODY_ENCODINGS = ['gzip', 'deflate', 'br', 'zstd'] as const;
 export type BodyEncoding = (typeof BODY_ENCODINGS)[number];
 
-/** A body may always decode to this size. Above it, the limit is `MAX_RATIO` times the received bytes. */
+/** The size in bytes to which any encoded body may decode. Above it, the limit is `MAX_RATIO` times the received bytes. */
 export const FREE_DECODED_BYTES = 1_048_576;
 const MAX_RATIO = 100;
 
-/** The encoding of a body, and the account that sends it. */
+/** The encoding of a body, and the account whose client sends it. */
 export interface EncodedBody {
   readonly encoding: BodyEncoding;
   readonly accountId: string;
 }
 
-/** Decodes the bytes of an encoded body. */
+/** A stream that decodes the bytes of an encoded body. */
 export interface BodyDecoder extends Transform {
-  /** The number of encoded bytes that belong to the decoded data. */
+  /** How many encoded bytes the decoder has processed. */
   readonly bytesWritten: number;
 }
 
-/** Node 20 and its type definitions have no zstd decoder. */
+/** Node 20 and its type definitions have no zstd decoder, so it is declared here. */
 const { createZstdDecompress } = zlib as {
   createZstdDecompress?: (options: { readonly params: Readonly<Record<number, number>> }) => BodyDecoder;
 };
-/** `ZSTD_d_windowLogMax` of the zlib constants. */
+/** The number of the decoder's parameter `ZSTD_d_windowLogMax`. */
 const WINDOW_LOG_MAX = 100;
 
 /**
- * Returns the encoding that the head names; undefined if the body is not encoded.
+ * Returns the encoding in the `content-encoding` header; undefined if the body is not encoded.
  * @throws UNSUPPORTED_MEDIA_TYPE for an encoding that is not `accepted`, and for more than one
  */
 export function bodyEncoding(
@@ -58,8 +58,8 @@ function unsupported(accepted: readonly BodyEncoding[]): GatewayError {
 }
 
 /**
- * Opens a decoder that returns at most 128 KB at a time. After `maxBytes` it may stop without reporting an end. Where bodies have
- * to wait for each other, accounts take turns.
+ * Opens a decoder that outputs at most 128 KB at a time. After `maxBytes` it may stop without reporting an end. Where bodies wait for a
+ * shared decoder, accounts take turns.
  */
 export function openDecoder({ encoding, accountId }: EncodedBody, maxBytes: number): BodyDecoder {
   switch (encoding) {
@@ -77,12 +77,12 @@ export function openDecoder({ encoding, accountId }: EncodedBody, maxBytes: numb
   }
 }
 
-/** Returns the most decoded bytes that this number of received bytes may have. */
+/** Returns the most decoded bytes that a body of this many received bytes may have. */
 function maxDecodedBytes(receivedBytes: number): number {
   return Math.max(FREE_DECODED_BYTES, MAX_RATIO * receivedBytes);
 }
 
-/** Checks the decoded size of a body. @throws BODY_TOO_LARGE */
+/** Checks the decoded size of a body against the received bytes. @throws BODY_TOO_LARGE */
 export function checkExpansion(receivedBytes: number, decodedBytes: number): void {
   if (decodedBytes > maxDecodedBytes(receivedBytes))
     throw fail('BODY_TOO_LARGE', {

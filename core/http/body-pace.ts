@@ -3,25 +3,25 @@ import { fail, type GatewayError } from '../base/errors';
 /** The limits for how fast a request body must arrive; docs/contract.md, section 10. */
 export interface PaceLimits {
   readonly totalMs: number;
-  /** How long a body may be slower than `minBytesPerSecond`. */
+  /** How long a body may arrive at less than `minBytesPerSecond`. */
   readonly slowMs: number;
   readonly minBytesPerSecond: number;
 }
 
-/** The limits of our own API. */
+/** The limits for requests to the gateway's own API (all but model calls). */
 export const PACE_LIMITS: PaceLimits = { totalMs: 120_000, slowMs: 30_000, minBytesPerSecond: 1_024 };
 
-/** How often the rate is measured while a body may be too slow. */
+/** How many times within `slowMs` the rate of a slow body is measured. */
 const LOOKS = 6;
 
-/** Ends a body that does not arrive in time, or arrives too slowly. */
+/** Aborts a body that does not arrive in time, or arrives too slowly. */
 export class BodyPace {
   receivedBytes = 0;
 
   readonly #limits: PaceLimits;
   readonly #timer: NodeJS.Timeout;
   readonly #refuse: (error: GatewayError) => void;
-  /** The received bytes at each measurement. */
+  /** The number of received bytes at each measurement. */
   readonly #looks: number[] = [0];
 
   constructor(limits: PaceLimits, refuse: (error: GatewayError) => void) {

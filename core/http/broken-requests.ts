@@ -5,19 +5,19 @@ import { errorEnvelope, fail, type GatewayError } from '../base/errors';
 import { errorHeaders, newRequestId, sendError } from './http';
 import { closeAfter, isAnswered, isClosing, whenAnswered } from './lingering-close';
 
-/** Is called for each request that was rejected before Node could parse it, with the request id of the answer. */
+/** A listener that is called for each request that was rejected before Node could parse it. `id` is the request id of the answer. */
 type BrokenRequestEnded = (id: string, refusal: GatewayError) => void;
 
 /**
- * Answers what Node rejects before there is a request object with our own error envelope: broken framing, heads that are too
- * large or late, unsupported expectations, and CONNECT, whose target is never an address of ours.
+ * Answers with the gateway's error envelope what Node rejects before a request object exists. These are broken framing, heads that are too
+ * large or late, unsupported expectations, and CONNECT. The gateway never serves the target of a CONNECT.
  */
 export function answerBrokenRequests(server: Server, ended: BrokenRequestEnded): void {
   server.on('clientError', (error, socket) => refuse(error, socket, ended));
-  // Without a listener Node closes the connection without an answer.
+  // Without this listener, Node would close the connection without an answer.
   server.on('connect', (_request: IncomingMessage, socket: Duplex) => {
     socket.on('error', () => socket.destroy());
-    whenAnswered(socket, () => refuse(new Error('CONNECT is not served'), socket, ended));
+    whenAnswered(socket, () => refuse(new Error('the method CONNECT is not supported'), socket, ended));
   });
   server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
     const id = newRequestId();
@@ -34,7 +34,7 @@ function refuse(error: Error & { code?: string }, duplex: Duplex, ended: BrokenR
   // Node emits this event again for each further chunk after the first error.
   if (isClosing(socket)) return;
   if (isAnswered(socket)) return void closeAfter(socket);
-  // An error must not follow a half-sent answer on the same connection.
+  // No error may follow a half-sent answer on the same connection.
   if (!socket.writable || socket._httpMessage?.headersSent === true) {
     socket.destroy();
     return;
@@ -50,7 +50,7 @@ function refuse(error: Error & { code?: string }, duplex: Duplex, ended: BrokenR
   });
   const head = [`HTTP/1.1 ${refusal.status} ${REASON}`, ...headers.map(([name, value]) => `${name}: ${value}`)];
   const answer = `${head.join('\r\n')}\r\n\r\n${body}`;
-  // A slow client must not keep its connection, and a running call must learn that its client is disconnected.
+  // Destroy the connection at once, because a slow client must not keep it, and a running call must learn that its client is disconnected.
   const isAtOnce = error.code === TOO_SLOW || isAnswering(socket);
   if (isAtOnce) socket.end(answer, () => socket.destroy());
   else closeAfter(socket, answer);

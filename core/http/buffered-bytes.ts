@@ -1,14 +1,14 @@
 import { fail } from '../base/errors';
 
 /**
- * Bodies up to this size are not counted. Most bodies are smaller, and the limits of connections and calls bound them. More is
- * reserved in steps of this size.
+ * Bodies up to this size are not counted. Most bodies are smaller, and the limits on connections and calls bound them. For larger ones,
+ * space is reserved in steps of this size.
  */
 export const SMALL_BODY_BYTES = 65_536;
 
-/** The account that a body counts against, and when the body is released. */
+/** The account to which a body's bytes are charged, and the event that releases them. */
 export interface BodyOwner {
-  /** Undefined for requests of operators. */
+  /** The account's id; undefined for requests of operators. */
   readonly accountId?: string;
   onEnd(work: () => void): void;
 }
@@ -16,8 +16,8 @@ export interface BodyOwner {
 export interface BodyRoom {
   /**
    * Counts received bytes.
-   * @throws OVERLOADED if the process or the account holds its maximum. The space is released at once and not only at the end of
-   * the call, so that some of several simultaneous bodies are accepted.
+   * @throws OVERLOADED if the process or the account holds its maximum. The body's space is then released at once, not only at the end of
+   * the call. Some of several simultaneous bodies are thus accepted.
    */
   add(bytes: number): void;
 }
@@ -27,30 +27,30 @@ interface BufferLimits {
   readonly maxBytesPerAccount: number;
 }
 
-/** Twelve bodies of the largest size fit into the process, three of them of one account. */
+/** A process has space for twelve bodies of the largest size, and an account for three of them. */
 const LIMITS: BufferLimits = { maxBytes: 268_435_456, maxBytesPerAccount: 67_108_864 };
 
 interface Share {
-  /** Received or announced bytes of bodies, and the bytes of answers. */
+  /** The received or announced bytes of this account's bodies, plus the bytes of its answers. */
   bytes: number;
-  /** The part of them that waits for clients. */
+  /** The part of `bytes` that clients have yet to read. */
   unreadBytes: number;
-  /** When a client last read something, or began to be waited for, on the clock of `performance.now()`. */
+  /** When a client last read something, or when data first waited for a client, on the clock of `performance.now()`. */
   readMs: number;
-  /** Answers that still arrive, oldest first. */
+  /** The answers that are still arriving from upstreams, oldest first. */
   readonly arriving: Set<object>;
 }
 
 /**
- * Counts the large bodies and answers that the process holds in memory. The body of a call stays until the call ends, because the
- * next candidate may need it; an answer stays until its client has read it. Above the limits, further large bodies are rejected
- * before the process runs out of memory, and further answers wait.
+ * Counts the large bodies and answers that the process holds in memory. A call's body stays until the call ends, because the next candidate
+ * may need it. An answer stays until its client has read it. Above the limits, the gateway rejects further large bodies before memory runs
+ * out, and further answers wait.
  */
 export class BufferedBytes {
   readonly #limits: BufferLimits;
   #bytes = 0;
   readonly #shares = new Map<string, Share>();
-  /** Answers of all accounts that still arrive, oldest first. */
+  /** The answers of all accounts that are still arriving from upstreams, oldest first. */
   readonly #arriving = new Set<object>();
   #change: { readonly come: Promise<void>; readonly wake: () => void } | undefined;
 
@@ -58,15 +58,15 @@ export class BufferedBytes {
     this.#limits = limits;
   }
 
-  /** Received bytes of all accounts. */
+  /** The received bytes of all accounts, bodies and answers together. */
   get bytes(): number {
     return this.#bytes;
   }
 
   /**
-   * Reserves space for a body. The announced length counts at once against its account, so that the account's first bodies are
-   * accepted completely instead of all being rejected halfway. The process counts only received bytes, because a client can
-   * announce bytes and never send them.
+   * Reserves space for a body. The announced length counts at once against its account. The account's first bodies are thus accepted
+   * completely, instead of all being rejected halfway. The process counts only received bytes, because a client can announce bytes and
+   * never send them.
    * @throws OVERLOADED
    */
   open(owner: BodyOwner, announcedBytes = 0): BodyRoom {
@@ -87,7 +87,7 @@ export class BufferedBytes {
     share.bytes += bytes;
   }
 
-  /** Reserves space for bytes that are there. @throws OVERLOADED */
+  /** Reserves space for bytes that are already in memory. @throws OVERLOADED */
   hold(accountId: string, bytes: number): void {
     this.claim(accountId, bytes);
     try {
@@ -99,8 +99,8 @@ export class BufferedBytes {
   }
 
   /**
-   * Reserves space that an account can do without. Returns false if the process or the account already holds half of its maximum,
-   * because clients that do not read can occupy this space for long and must not cause rejected bodies.
+   * Reserves optional space. Returns false if the process or the account would then hold more than half of its maximum. Slow clients can
+   * occupy this space for long, and must not cause rejected bodies.
    */
   tryHold(accountId: string, bytes: number): boolean {
     const { maxBytes, maxBytesPerAccount } = this.#limits;
@@ -112,8 +112,8 @@ export class BufferedBytes {
   }
 
   /**
-   * Reserves space for an answer that arrives. Several answers must never wait for each other. The oldest one therefore has three
-   * quarters of a share for itself, and it may exceed the share while no client of the account has something to read.
+   * Reserves space for an arriving answer. Several answers must never block each other. The oldest one therefore has three quarters of an
+   * account's limit to itself. It may exceed the limit while no client of the account has unread data.
    */
   tryArrive(accountId: string, answer: object, bytes: number): boolean {
     const { maxBytes, maxBytesPerAccount } = this.#limits;
@@ -129,7 +129,7 @@ export class BufferedBytes {
     return true;
   }
 
-  /** True if an answer finds no space because clients of its account do not read: none of them has read anything for a while. */
+  /** Returns whether waiting for space is useless: clients of the answer's account occupy it, and have read nothing for a while or read too slowly. */
   isHopeless(accountId: string, answer: object, bytes: number, sinceMs: number): boolean {
     const share = this.#shareOf(accountId);
     if (share.unreadBytes === 0 || first(share.arriving) !== answer) return false;
@@ -138,7 +138,7 @@ export class BufferedBytes {
     return nowMs - share.readMs > READS_WITHIN_MS || nowMs - sinceMs > MAX_WAIT_MS;
   }
 
-  /** Notes that an answer arrives no more, and how many bytes more than before wait for its client. */
+  /** Records that an answer has stopped arriving, and by how many bytes its unread data has grown. */
   noteUnread(accountId: string, answer: object, bytes: number): void {
     const share = this.#shareOf(accountId);
     share.arriving.delete(answer);
@@ -149,12 +149,12 @@ export class BufferedBytes {
     this.#changed();
   }
 
-  /** Notes that a client of the account has read something. */
+  /** Records that a client of the account has read something. */
   noteRead(accountId: string): void {
     this.#shareOf(accountId).readMs = performance.now();
   }
 
-  /** Resolves when space may have become free, or after a short time. */
+  /** Resolves when space may have become free, or after a short time in any case. */
   change(): Promise<void> {
     if (this.#change !== undefined) return this.#change.come;
     let wake = (): void => undefined;
@@ -229,7 +229,7 @@ class Room implements BodyRoom {
     }
   }
 
-  /** The first reservation registers the release, so that small bodies cost nothing. */
+  /** The first reservation registers the release of the space, so that small bodies cost nothing. */
   #claimUpTo(bytes: number): void {
     if (bytes <= this.#claimed) return;
     const { accountId } = this.owner;
@@ -245,10 +245,10 @@ class Room implements BodyRoom {
   }
 }
 
-/** The most bytes that one stream is read ahead of its client. */
+/** The most bytes that the gateway buffers of one stream before its client reads them. */
 const MAX_READ_AHEAD_BYTES = 1_048_576;
 
-/** Reserves space for bytes that an upstream has sent and the client has not read yet. A stream with a fast client needs none. */
+/** Reserves space for bytes that an upstream has sent and the client has not read yet. A stream whose client is fast needs no space. */
 export class ReadAhead {
   #held = 0;
 
@@ -257,7 +257,7 @@ export class ReadAhead {
     private readonly budget: BufferedBytes = BUFFERED,
   ) {}
 
-  /** Returns whether this many bytes may wait. It is false above the limit of the stream or of the process. */
+  /** Reserves space so that this many bytes may wait. Returns false above the limit of the stream, the account or the process. */
   holds(bytes: number): boolean {
     if (bytes <= this.#held) return true;
     const wanted = inSteps(bytes);
@@ -274,19 +274,19 @@ export class ReadAhead {
   }
 }
 
-/** How long the clients of an account may read nothing before its further answers find no space. */
+/** How long the clients of an account may read nothing before the account's further answers get no space. */
 const READS_WITHIN_MS = 5_000;
-/** How long an answer waits for clients of its account that read slowly. */
+/** How long an answer waits while the clients of its account read slowly. */
 const MAX_WAIT_MS = 60_000;
 const LOOK_EVERY_MS = 250;
 
 /**
- * The space of one answer, from the first byte that arrives to the last that its client reads. Answers up to 64 KB need none. An
- * answer that arrives waits for space unless its account's own clients hold it without reading.
+ * The space of one answer, from its first received byte until its client has read the last. Answers up to 64 KB need no space. An arriving
+ * answer waits for space unless the clients of its own account occupy the space without reading.
  */
 export class AnswerRoom {
   #held = 0;
-  /** The part of it that is noted as unread. */
+  /** The part of `#held` that counts as unread by the client. */
   #unread = 0;
   #arrives = false;
   #isClosed = false;
@@ -297,8 +297,8 @@ export class AnswerRoom {
   ) {}
 
   /**
-   * Reserves space for so many bytes of the answer in all. Returns false, or resolves with it, if there is none and waiting is
-   * useless; the space so far is then given back.
+   * Reserves space for this many bytes of the answer in total. If there is no space and waiting is useless, it returns or resolves with
+   * false and frees the answer's space.
    */
   arrive(bytes: number): boolean | Promise<boolean> {
     if (bytes <= SMALL_BODY_BYTES || bytes <= this.#held) return true;
@@ -309,8 +309,8 @@ export class AnswerRoom {
   }
 
   /**
-   * Notes that so many bytes of the answer, or all that have arrived, now wait for the client.
-   * @throws OVERLOADED if they are more than have arrived, and there is no space
+   * Records that this many bytes of the answer now wait for the client; without `bytes`, all that have arrived.
+   * @throws OVERLOADED if they need more space than is reserved, and none is free
    */
   wait(bytes = this.#held): void {
     if (this.#isClosed) return;
@@ -325,7 +325,7 @@ export class AnswerRoom {
     if (this.#held > 0) this.budget.noteRead(this.accountId);
   }
 
-  /** Frees the space, because the answer is gone. The room can be used for another one. */
+  /** Frees the space, because the answer was discarded. The room can be used for another answer. */
   giveBack(): void {
     if (this.#held === 0 && !this.#arrives) return;
     this.#noteUnread(0);
@@ -333,7 +333,7 @@ export class AnswerRoom {
     this.#held = 0;
   }
 
-  /** Frees the space for good, because no client waits for the answer. */
+  /** Frees the space permanently, because no client waits for the answer any more. */
   close(): void {
     this.#isClosed = true;
     this.giveBack();
@@ -371,5 +371,5 @@ function overloaded() {
   return fail('OVERLOADED', { retryAfterSeconds: 1 });
 }
 
-/** The only budget of the process. Model calls and our own API share it. */
+/** The process's only memory budget for bodies and answers. Model calls and the gateway's own API share it. */
 export const BUFFERED = new BufferedBytes();

@@ -8,8 +8,8 @@ import { closeWithConnection } from './pipelining';
 import { type Proxies, placeOf } from './proxies';
 
 export interface ConnectionLimits {
-  readonly most: number;
-  readonly mostOfAddress: number;
+  readonly max: number;
+  readonly maxPerAddress: number;
 }
 
 const refused = new Counter({
@@ -21,21 +21,21 @@ const refused = new Counter({
 
 const TOLD_EVERY_MS = 60_000;
 
-/** Closes connections to a listener above a limit, before reading anything from them. */
+/** Closes new connections to a listener above a limit, before reading anything from them. */
 export function limitConnections(
   server: Server,
   limits: ConnectionLimits,
-  // A proxy opens the connections of many clients.
+  // Addresses of proxies have no limit per address, because a proxy opens the connections of many clients.
   { isProxy }: Pick<Proxies, 'isProxy'>,
   log: Logger,
 ): void {
-  const { most, mostOfAddress } = limits;
+  const { max, maxPerAddress } = limits;
   let all = 0;
   const open = new Map<string, number>();
   const known = new WeakSet<Socket>();
   let toldMs = Number.NEGATIVE_INFINITY;
 
-  const note = (limit: 'most' | 'mostOfAddress') => {
+  const note = (limit: 'max' | 'maxPerAddress') => {
     refused.inc({ limit });
     if (performance.now() - toldMs < TOLD_EVERY_MS) return;
     toldMs = performance.now();
@@ -45,14 +45,14 @@ export function limitConnections(
     );
   };
 
-  // Node's `maxConnections` cannot be used: the primary process of workers offers a refused connection to them again and again.
+  // Node's `maxConnections` cannot be used: the primary process offers a refused connection to its workers again and again.
   server.on('connection', (socket: Socket) => {
     const { remoteAddress = '' } = socket;
-    // Node emits `connection` a second time for a connection after a failed upgrade. With TLS that is another object.
+    // After a failed upgrade, Node emits `connection` a second time for the same connection. With TLS it passes another object.
     if (known.has(socket) || socket instanceof TLSSocket) return;
     known.add(socket);
-    if (all >= most) {
-      note('most');
+    if (all >= max) {
+      note('max');
       socket.destroy();
       return;
     }
@@ -63,8 +63,8 @@ export function limitConnections(
     if (isProxy(remoteAddress)) return;
     const place = placeOf(remoteAddress);
     const count = (open.get(place) ?? 0) + 1;
-    if (count > mostOfAddress) {
-      note('mostOfAddress');
+    if (count > maxPerAddress) {
+      note('maxPerAddress');
       socket.destroy();
       return;
     }
@@ -78,11 +78,11 @@ export function limitConnections(
 }
 
 /**
- * Closes the connection of a client that has read nothing of its answer for this time. Its call then ends like that of any client
- * that disconnects. Backpressure limits the memory of such a call, but nothing else limits its duration.
+ * Closes the connection of a client that has read nothing of its answer for this time. The call ends as if its client had disconnected.
+ * Backpressure limits the memory of such a call, but nothing else limits its duration.
  */
 export function disconnectIdleClients(server: Server, idleMs: number): void {
-  // Node emits the same event for this timeout and for the keep-alive timeout, so the two must be different numbers.
+  // Node emits one event for this timeout and the keep-alive timeout, so the two need different values to be told apart.
   const timeoutMs = idleMs + 1;
   server.timeout = timeoutMs;
   server.on('timeout', (socket: Socket) => {
@@ -91,10 +91,7 @@ export function disconnectIdleClients(server: Server, idleMs: number): void {
   });
 }
 
-/**
- * Closes connections that send their headers too slowly. Bodies have limits of their own. Idle connections may be reused for some
- * time.
- */
+/** Closes connections that send their headers too slowly, and limits how long idle connections may be reused. Bodies have their own limits. */
 export function limitTimes(server: Server): void {
   server.headersTimeout = 10_000;
   server.requestTimeout = 0;

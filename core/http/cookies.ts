@@ -1,19 +1,19 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { saidPublicUrl } from './public-url';
 
-/** Whether browsers use TLS. Cookies are then sent over TLS only. */
+/** Returns whether browsers reach the gateway over TLS. Cookies are then sent over TLS only. */
 function isSecure(): boolean {
   return saidPublicUrl()?.startsWith('https:') === true;
 }
 
-/** With the prefix `__Host-` browsers reject cookies that another host of the domain has set. */
+/** With the prefix `__Host-`, browsers reject cookies of this name that another host of the domain has set. */
 function fullName(name: string, secure: boolean): string {
   return secure ? `__Host-${name}` : name;
 }
 
 interface CookieOptions {
   readonly sameSite: 'Strict' | 'Lax';
-  /** If absent, the cookie lasts until the browser is closed. */
+  /** The lifetime of the cookie in seconds; if absent, the cookie lasts until the browser is closed. */
   readonly maxAgeSeconds?: number;
   readonly secure?: boolean;
 }
@@ -42,5 +42,5 @@ export function cookieOf({ headers }: IncomingMessage, name: string, secure = is
 
 export const SESSION_COOKIE = 'tollgate-session';
 
-/** The name differs from the console's, because browsers send cookies to all ports of a host. */
+/** The operator's cookie has another name than the console's, because browsers send cookies to all ports of a host. */
 export const OPERATOR_COOKIE = 'tollgate-operator';

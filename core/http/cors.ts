@@ -7,7 +7,7 @@ import { answerEarly } from './lingering-close';
  */
 export type Cors = (request: IncomingMessage, response: ServerResponse) => boolean;
 
-/** Headers of our answers that pages may read besides those that browsers always allow. */
+/** Headers of the gateway's answers that pages may read, in addition to those that browsers always allow. */
 const EXPOSED = [
   'X-SVC-Source',
   'X-SVC-Request-Id',
@@ -35,8 +35,8 @@ const MAX_AGE_SECONDS = 7_200;
 const HEADER_NAMES = /^[\w!#$%&'*+.^`|~-]+(?:, ?[\w!#$%&'*+.^`|~-]+)*$/;
 
 /**
- * `origins`: exact origins, or `*` for every page. Answers never allow credentials: a browser sends no cookie with such a call,
- * and the page itself sends the API key in a header.
+ * Returns the function that applies CORS. `origins` are exact origins, or `*` for every page. Answers never allow credentials: a browser
+ * sends no cookie with such a call, and the page itself sends the API key in a header.
  */
 export function allowOrigins(origins: readonly string[]): Cors {
   const allowed = new Set(origins);

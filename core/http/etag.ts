@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { fail } from '../base/errors';
 
-/** Returns the entity tag of an answer without a version: a hash of its content. */
+/** Returns the entity tag of an answer that has no version number: a hash of its content. */
 export function contentTag(content: string | Buffer): string {
   return `"${createHash('sha256').update(content).digest('base64url').slice(0, 22)}"`;
 }
@@ -13,7 +13,7 @@ export function versionTag(version: number): string {
 }
 
 /**
- * Returns the versions that `If-Match` accepts; undefined for any.
+ * Returns the versions in `If-Match`; undefined if any version is accepted.
  * @throws INVALID_FIELD
  */
 export function readIfMatch({ headers }: IncomingMessage): readonly number[] | undefined {
@@ -22,6 +22,9 @@ export function readIfMatch({ headers }: IncomingMessage): readonly number[] | u
   return text.split(',').map((part) => {
     const version = /^\s*"(\d{1,9})"\s*$/.exec(part)?.[1];
     if (version !== undefined) return Number(version);
-    throw fail('INVALID_FIELD', { param: 'If-Match', message: 'If-Match: expected the ETag of an earlier answer' });
+    throw fail('INVALID_FIELD', {
+      param: 'If-Match',
+      message: 'If-Match: expected the ETag that an earlier answer returned',
+    });
   });
 }

@@ -11,25 +11,25 @@ import { announcedBytes, type BodyLook, checkBodyHeaders, ownLimits, readBody, s
 
 const rooms = new WeakMap<ServerResponse, AnswerRoom>();
 
-/** Counts what waits for the client of a request to our own API towards its account. */
+/** Charges the unread data of an answer of the gateway's own API to an account's memory limit. */
 export function countFor(response: ServerResponse, accountId: string): void {
   const room = new AnswerRoom(accountId);
   rooms.set(response, room);
   whenClosed(response, () => room.close());
 }
 
-/** Returns the room of an answer of our own API; undefined if it belongs to no account. */
+/** Returns the memory space of an answer of the gateway's own API; undefined if the answer belongs to no account. */
 export function answerRoomOf(response: ServerResponse): AnswerRoom | undefined {
   return rooms.get(response);
 }
 
-/** Calls back when the answer has been sent or its client has left, or at once if that is over. */
+/** Calls `work` when the answer has been sent or its client has disconnected; at once if that has already happened. */
 export function whenClosed(response: ServerResponse, work: () => void): void {
   if (response.closed) work();
   else response.once('close', work);
 }
 
-/** Sends a JSON answer. @throws OVERLOADED if clients of its account leave too many answers unread */
+/** Sends a JSON answer. @throws OVERLOADED if the clients of its account leave too many answers unread */
 export function sendJson(
   response: ServerResponse,
   status: number,
@@ -41,7 +41,7 @@ export function sendJson(
 
 /**
  * Sends the head of a JSON answer.
- * @returns the body that must follow
+ * @returns the body that the caller must send next
  */
 function writeJsonHead(
   response: ServerResponse,
@@ -71,7 +71,7 @@ export function setRequestId(response: ServerResponse, id: string): void {
   response.setHeader('x-request-id', id);
 }
 
-/** Returns the headers of one of our own error answers. */
+/** Returns the headers of an error answer that the gateway itself makes. */
 export function errorHeaders(error: GatewayError, requestId: string): Record<string, string> {
   const headers: Record<string, string> = {
     'x-svc-source': 'platform',
@@ -96,7 +96,7 @@ export function sendError(
   answerEarly(request, response, text);
 }
 
-/** Reads and checks a small JSON body of our own API. `T` is the schema's `Settings`. */
+/** Returns a function that reads and checks a small JSON body of the gateway's own API. `T` is the schema's `Settings`. */
 export function jsonBody<T>(schema: Schema): (request: IncomingMessage) => Promise<T> {
   const read = largeJsonBody<T>(schema, SMALL_BODY_BYTES);
   return (request) => read(request, NO_OWNER);
@@ -105,7 +105,7 @@ export function jsonBody<T>(schema: Schema): (request: IncomingMessage) => Promi
 /** Small bodies do not count in the memory budget. */
 const NO_OWNER: BodyOwner = { onEnd: () => undefined };
 
-/** Reads and checks a JSON body that may be large. It counts in the memory budget of the process until the request ends. */
+/** Returns a function that reads and checks a JSON body that may be large. The body counts in the process's memory budget until the request ends. */
 export function largeJsonBody<T>(
   schema: Schema,
   maxBytes: number,
@@ -161,11 +161,11 @@ function parseJson(bytes: Buffer): unknown {
 }
 
 const MAX_PROBLEMS = 10;
-/** The most characters of a member's name in an error, because a client can send a name as long as the body. */
+/** The most characters of a member's name that an error shows, because a client can send a name as long as the body. */
 const MAX_PARAM_LENGTH = 200;
 const MAX_PROBLEM_LENGTH = 300;
 
-/** Returns INVALID_FIELD for the first problem. `details.problems` lists the first ten. */
+/** Returns the error INVALID_FIELD for the first problem. `details.problems` lists the first ten. */
 export function invalidField(problems: readonly Problem[]): GatewayError {
   const shown = problems.slice(0, MAX_PROBLEMS).map(({ path, missing, message }) => ({
     param: shorten(pathText(missing === undefined ? path : [...path, missing]), MAX_PARAM_LENGTH),
@@ -189,21 +189,21 @@ export function pathText(path: readonly (string | number)[]): string {
   );
 }
 
-/** The deepest nesting of JSON that our own API accepts. */
+/** The deepest nesting of JSON that the gateway's own API accepts. */
 const MAX_DEPTH = 64;
 
-/** The most values in one body of our own API: members, elements and containers. */
+/** The most values in one body of the gateway's own API: members, elements and containers. */
 const MAX_VALUES = 10_000;
 
 /**
- * Bounds the cost of parsing and checking a body of our own API. A scanner reports every value while the body arrives, so that a
- * body with too many values is rejected before anything is built from it.
+ * Limits the cost of parsing and checking a body of the gateway's own API. A scanner reports every value while the body arrives. A body
+ * with too many values is thus rejected before any object is built from it.
  */
 class JsonLimits implements JsonObserver {
   #values = 0;
 
   open(depth: number, _isObject: boolean, token: JsonToken): void {
-    if (depth > MAX_DEPTH) throw new JsonError(`JSON is deeper than ${MAX_DEPTH} levels`, token.start);
+    if (depth > MAX_DEPTH) throw new JsonError(`JSON is nested deeper than ${MAX_DEPTH} levels`, token.start);
     this.#count(token);
   }
 
@@ -221,15 +221,15 @@ class JsonLimits implements JsonObserver {
   }
 }
 
-/** Bodies up to this size are sent in one piece with their heads. */
+/** Bodies up to this size are sent together with their heads in one write. */
 const ONE_PIECE_BYTES = 8 * 1_024;
 
 /**
- * Sends the body of an answer that is there whole. A large one is written in pieces, which shows whether its client reads. Never
- * rejects. The room is freed by its owner, because the bytes stay in memory to the last piece.
+ * Sends a body that is completely in memory. It writes a large body in pieces, which shows whether the client reads. Never rejects. The
+ * caller frees `room`, because the bytes stay in memory until the last piece.
  */
 export function sendWhole(response: ServerResponse, body: Buffer, room: AnswerRoom | undefined): MaybeLater<void> {
-  // Node writes a text in one piece with the head, which takes less than two pieces.
+  // Node sends a string in one write with the head, which is cheaper than two writes.
   if (body.length <= ONE_PIECE_BYTES) return void response.end(body.toString('latin1'), 'latin1');
   if (body.length <= SMALL_BODY_BYTES) return void response.end(body);
   room?.wait(body.length);

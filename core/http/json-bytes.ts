@@ -9,17 +9,17 @@ export const SPACE = 0x20;
 export const ZERO = 0x30;
 const NINE = 0x39;
 
-/** Below this size a view of a chunk costs more than it saves. */
+/** For chunks below this size, making a DataView costs more than it saves. */
 const MIN_VIEWED_BYTES = 512;
 
-/** Returns what `endOfText` reads four bytes at once from; undefined for a short chunk. */
+/** Returns the view through which `endOfText` reads four bytes at once; undefined for a short chunk. */
 export function viewOf(chunk: Buffer): DataView | undefined {
   return chunk.length < MIN_VIEWED_BYTES ? undefined : new DataView(chunk.buffer, chunk.byteOffset, chunk.length);
 }
 
 /**
- * Most bytes of a body are the content of strings. Four of them are looked at in one number: a byte is found by the bit that a
- * subtraction borrows, exactly for the first one.
+ * Most bytes of a body are the content of strings, so four of them are checked as one number. Subtraction borrows a bit at each byte that
+ * is sought; the first such bit is exact.
  * @returns the offset of the first quote, backslash or control character
  */
 export function endOfText(chunk: Uint8Array, view: DataView | undefined, from: number): number {
@@ -29,7 +29,7 @@ export function endOfText(chunk: Uint8Array, view: DataView | undefined, from: n
     const last = length - 4;
     while (at <= last) {
       const four = view.getInt32(at, true);
-      // A quote becomes 0x20, and all that was below 0x20 stays there.
+      // After this, a quote is 0x20, and every byte that was below 0x20 is still below 0x20.
       const low = four ^ 0x02020202;
       const slash = four ^ 0x5c5c5c5c;
       const found = (((low - 0x21212121) & ~low) | ((slash - 0x01010101) & ~slash)) & 0x80808080;
@@ -44,7 +44,7 @@ export function endOfText(chunk: Uint8Array, view: DataView | undefined, from: n
 /** 1 for each byte that ends or interrupts the text of a string. */
 const STOPS = Uint8Array.from({ length: 256 }, (_, byte) => +(byte < SPACE || byte === QUOTE || byte === BACKSLASH));
 
-/** Whether a backslash and this byte are a whole escape. */
+/** Returns whether a backslash and this byte form a complete escape. */
 export function isEscape(byte: number): boolean {
   return ESCAPES[byte] === 1;
 }

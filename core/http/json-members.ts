@@ -1,23 +1,23 @@
 import { JsonError, type JsonObserver, type JsonToken, scanWhole } from './json-scanner';
 
-/** Byte offsets in the body: of the member with its key, and of its value. `end`s are exclusive. */
+/** Byte offsets in the body: of the member with its key, and of its value. The byte at each `end` is not included. */
 export interface MemberPlace {
   readonly start: number;
   readonly valueStart: number;
   readonly end: number;
 }
 
-/** No call or answer has more members at its top level. The limit keeps the map small for a hostile body. */
+/** The most members at the top level; no valid call or answer has more. The limit keeps the map small for a malicious body. */
 const MAX_MEMBERS = 4_096;
 
 const NONE: ReadonlySet<string> = new Set();
 
-/** Notes the positions of the members of a JSON object, by unescaped key. The last one of a repeated key counts. */
+/** Records the positions of the top-level members of a JSON object, by unescaped key. For a repeated key, the last member counts. */
 export class TopLevelMembers implements JsonObserver {
   readonly places = new Map<string, MemberPlace>();
-  /** False while nothing has been read, and if the text is not an object. */
+  /** Whether the text is an object; false before anything was read. */
   isObject = false;
-  /** The first key that was repeated but may not be; see the constructor. */
+  /** The first key of `once` that was repeated; undefined if there is none. */
   repeated: string | undefined;
   name = '';
 
@@ -69,14 +69,14 @@ export function findMembers(chunks: readonly Buffer[]): ReadonlyMap<string, Memb
   return scanWhole(chunks, members) && members.isObject ? members.places : undefined;
 }
 
-/** Returns the text from byte `start` to byte `end`. Most bodies are one piece, and need no view. */
+/** Returns the text from byte `start` to byte `end`. Most bodies are in one chunk, and then need no copy. */
 export function textOfChunks(chunks: readonly Buffer[], start: number, end: number): string {
   const [first, second] = chunks;
   if (first !== undefined && second === undefined) return first.toString('utf8', start, end);
   return sliceChunks(chunks, start, end).toString();
 }
 
-/** Returns the position of the value at this path of members; undefined if there is none. */
+/** Returns the position of the value at this path of member names; undefined if there is none. */
 export function findPlace(
   chunks: readonly Buffer[],
   path: readonly string[],
@@ -93,7 +93,7 @@ export function findPlace(
   return place;
 }
 
-/** Returns the bytes from `start` to `end` of a text in pieces. It copies them only if they are in several pieces. */
+/** Returns the bytes from `start` to `end` of a text in chunks. It copies them only if they lie in several chunks. */
 export function sliceChunks(chunks: readonly Buffer[], start: number, end: number): Buffer {
   const parts: Buffer[] = [];
   let base = 0;

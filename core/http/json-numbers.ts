@@ -1,6 +1,6 @@
 import { isDigit, ZERO } from './json-bytes';
 
-/** How far a number has been read. */
+/** The states of a number that is being read; each says which bytes may follow. */
 export const NUMBER_MINUS = 11;
 export const NUMBER_ZERO = 12;
 export const NUMBER_INTEGER = 13;
@@ -12,13 +12,13 @@ const NUMBER_EXPONENT = 18;
 
 export const MINUS = 0x2d;
 
-/** Returns the state of a number after its first byte; undefined for a byte that begins none. */
+/** Returns the state of a number after its first byte; undefined if no number begins with this byte. */
 export function beginNumber(byte: number): number | undefined {
   if (byte === MINUS) return NUMBER_MINUS;
   return isDigit(byte) ? afterDigit(NUMBER_MINUS, byte) : undefined;
 }
 
-/** Whether a number may end in this state. */
+/** Returns whether a number may end in this state. */
 export function isWholeNumber(state: number): boolean {
   return isInteger(state) || state === NUMBER_FRACTION || state === NUMBER_EXPONENT;
 }

@@ -14,21 +14,21 @@ import {
 import { beginNumber, isInteger, isWholeNumber, NUMBER_MINUS, nextInNumber } from './json-numbers';
 import { type JsonWord, wordIn, wordOf } from './json-words';
 
-/** The token that a scanner has just read. It is valid only during the observer's call. */
+/** The token that a scanner has just read. It is valid only during the call of the observer. */
 export interface JsonToken {
   readonly start: number;
   readonly end: number;
-  /** Whether it is a number that consists of digits only. This is cheaper than reading `text`. */
+  /** Whether the token is a number of digits only. Reading this is cheaper than reading `text`. */
   readonly isNatural: boolean;
   /** The string without quotes and escapes, or the characters of a number or literal; undefined above 4 KiB. */
   text(): string | undefined;
-  /** The string or key as a word, which is mostly there already and need not be made; undefined above 4 KiB. */
+  /** The string or key as a word, which is usually cached; undefined above 4 KiB. */
   word(): JsonWord | undefined;
-  /** Returns whether it is the string or key `word`, with or without escapes. This is cheaper than `word()`. */
+  /** Returns whether the token is the string or key `word`, with or without escapes. This is cheaper than `word()`. */
   is(word: JsonWord): boolean;
-  /** Returns a byte of its raw text; undefined behind its end, and from the 4,097th on if it began in an earlier chunk. */
+  /** Returns a byte of the token's raw text; undefined after its end, and from byte 4,097 on if the token began in an earlier chunk. */
   byteAt(offset: number): number | undefined;
-  /** Returns at most the first `bytes` (up to 4 KiB) of its raw text, with quotes and escapes. */
+  /** Returns at most the first `bytes` (up to 4 KiB) of the token's raw text, with quotes and escapes. */
   head(bytes: number): string;
 }
 
@@ -40,11 +40,11 @@ export interface JsonObserver {
   open(depth: number, isObject: boolean, token: JsonToken): void;
   close(depth: number, token: JsonToken): void;
   key(depth: number, token: JsonToken): void;
-  /** `firstByte` identifies the kind of value: `"`, `0` (any number), `t`, `f` or `n`. */
+  /** Receives a string, number or literal. `firstByte` identifies its kind: `"`, `0` (any number), `t`, `f` or `n`. */
   scalar(depth: number, firstByte: number, token: JsonToken): void;
 }
 
-/** The text is not JSON, or it is nested too deeply. */
+/** The error for a text that is not JSON or is nested too deeply. */
 export class JsonError extends Error {
   override readonly name = 'JsonError';
 
@@ -58,10 +58,10 @@ export class JsonError extends Error {
 
 export const MAX_JSON_DEPTH = 256;
 
-/** The longest token whose text the scanner keeps. */
+/** The size in bytes up to which the scanner keeps the text of a token. */
 export const MAX_TOKEN_TEXT_BYTES = 4_096;
 
-/** States between tokens: what may come next. */
+/** States between tokens. Each says which token may come next. */
 const VALUE = 0;
 const VALUE_OR_CLOSE = 1;
 const KEY = 2;
@@ -69,7 +69,7 @@ const KEY_OR_CLOSE = 3;
 const AFTER_KEY = 4;
 const AFTER_VALUE = 5;
 const END = 6;
-/** States within a token. Those of numbers follow. */
+/** States within a token; the states of numbers follow in json-numbers.ts. */
 const STRING = 7;
 const ESCAPE = 8;
 const UNICODE = 9;
@@ -86,23 +86,23 @@ const LITERALS: Readonly<Record<number, Buffer>> = {
 };
 
 /**
- * Reads JSON while it arrives, without building values. It is strict (RFC 8259): every parser accepts what it accepts. It does
- * not check whether strings are valid UTF-8. A value may be split at any byte. Memory does not grow with the length of the text:
- * of a token that began in an earlier chunk, the scanner keeps the first 4 KiB.
+ * Scans JSON while it arrives, without building values. It is strict (RFC 8259): every parser accepts what it accepts. It does not check
+ * whether strings are valid UTF-8. A value may be split at any byte. Memory does not grow with the text: of a token that began in an
+ * earlier chunk, the scanner keeps only the first 4 KiB.
  */
 export class JsonScanner implements JsonToken {
   start = 0;
   end = 0;
   isNatural = false;
 
-  /** By depth: whether the open container is an object. */
+  /** Whether the open container at each depth is an object. */
   readonly #isObject: boolean[] = [false];
   #depth = 0;
   #state = VALUE;
   #chunk = NOTHING;
   #view: DataView | undefined;
   #base = 0;
-  /** The part of the current token that was in earlier chunks. */
+  /** The bytes of the current token that were in earlier chunks. */
   #carried = NOTHING;
   #isKey = false;
   #hasEscapes = false;
@@ -112,8 +112,8 @@ export class JsonScanner implements JsonToken {
   constructor(private readonly observer: JsonObserver) {}
 
   /**
-   * Reads the next chunk.
-   * @throws {JsonError} at the first byte that is not allowed there.
+   * Scans the next chunk.
+   * @throws {JsonError} at the first byte that is not allowed in its position.
    */
   feed(chunk: Buffer): void {
     this.#chunk = chunk;
@@ -126,7 +126,7 @@ export class JsonScanner implements JsonToken {
   }
 
   /**
-   * Ends the text.
+   * Marks the end of the text.
    * @throws {JsonError} if the text is incomplete.
    */
   finish(): void {
@@ -159,7 +159,7 @@ export class JsonScanner implements JsonToken {
     const inChunk = this.start - this.#base;
     const length = this.end - this.start - 2;
     const wanted = word.bytes.length;
-    // An escape takes six bytes at most, so a token of another length need not be decoded.
+    // An escape has at most `MAX_ESCAPE_LENGTH` bytes, so a token whose length cannot match need not be decoded.
     if (length < wanted || length > wanted * MAX_ESCAPE_LENGTH) return false;
     if (this.#hasEscapes || inChunk < 0) return this.text() === word.text;
     return length === wanted && word.isAt(this.#chunk, inChunk + 1, length);
@@ -190,7 +190,7 @@ export class JsonScanner implements JsonToken {
     return Buffer.concat([this.#carried, this.#chunk.subarray(0, missing)]);
   }
 
-  /** Keeps the current token's bytes of this chunk. */
+  /** Saves the current token's bytes of this chunk for the next one. */
   #carry(): void {
     const room = MAX_TOKEN_TEXT_BYTES - this.#carried.length;
     if (room <= 0) return;
@@ -198,7 +198,7 @@ export class JsonScanner implements JsonToken {
     this.#carried = Buffer.concat([this.#carried, this.#chunk.subarray(from, from + room)]);
   }
 
-  /** Reads the chunk from a place between two tokens. */
+  /** Scans the chunk from an offset that lies between two tokens. */
   #read(from: number): void {
     const chunk = this.#chunk;
     const { length } = chunk;
@@ -257,7 +257,7 @@ export class JsonScanner implements JsonToken {
     this.#carried = NOTHING;
   }
 
-  /** Begins a number or a literal. */
+  /** Starts scanning a number or a literal. Returns the offset after the scanned bytes. */
   #bareToken(byte: number, at: number): number {
     this.#beginToken(at);
     this.isNatural = isDigit(byte);
@@ -271,7 +271,7 @@ export class JsonScanner implements JsonToken {
 
   #openContainer(isObject: boolean, at: number): void {
     if (this.#depth === MAX_JSON_DEPTH) {
-      throw new JsonError(`JSON is deeper than ${MAX_JSON_DEPTH} levels`, this.#base + at);
+      throw new JsonError(`JSON is nested deeper than ${MAX_JSON_DEPTH} levels`, this.#base + at);
     }
     this.#beginToken(at);
     this.end = this.start + 1;
@@ -292,7 +292,7 @@ export class JsonScanner implements JsonToken {
     this.#state = this.#depth === 0 ? END : AFTER_VALUE;
   }
 
-  /** Continues inside a token. Returns the offset of the first byte behind it, or the end of the chunk. */
+  /** Continues scanning inside a token. Returns the offset of the first byte after it, or the end of the chunk. */
   #continueToken(from: number): number {
     const isEscaped = this.#state === ESCAPE || this.#state === UNICODE;
     const at = isEscaped ? this.#continueEscape(from) : from;
@@ -362,13 +362,13 @@ export class JsonScanner implements JsonToken {
         this.#state = UNICODE;
         this.#hexDigits = 0;
       } else if (isEscape(byte)) this.#state = STRING;
-      else throw new JsonError('JSON has an unknown escape', this.#base + at);
+      else throw new JsonError('JSON has an invalid escape sequence', this.#base + at);
     }
     return at;
   }
 
   #hexDigit(byte: number, at: number): void {
-    if (!isHexDigit(byte)) throw new JsonError('JSON has a broken \\u escape', this.#base + at);
+    if (!isHexDigit(byte)) throw new JsonError('JSON has an invalid \\u escape', this.#base + at);
     this.#hexDigits += 1;
     if (this.#hexDigits === 4) this.#state = STRING;
   }
@@ -404,7 +404,7 @@ export class JsonScanner implements JsonToken {
 
   #endNumber(at: number): void {
     const state = this.#state;
-    if (!isWholeNumber(state)) throw new JsonError('JSON has a broken number', this.#base + at);
+    if (!isWholeNumber(state)) throw new JsonError('JSON has an invalid number', this.#base + at);
     this.end = this.#base + at;
     this.isNatural &&= isInteger(state);
     this.#endScalar(ZERO);
@@ -412,11 +412,11 @@ export class JsonScanner implements JsonToken {
 
   #unexpected(byte: number, at: number): JsonError {
     const shown = byte > 0x20 && byte < 0x7f ? `"${String.fromCharCode(byte)}"` : `byte 0x${byte.toString(16)}`;
-    return new JsonError(`JSON does not allow ${shown}`, this.#base + at);
+    return new JsonError(`JSON has an unexpected ${shown}`, this.#base + at);
   }
 }
 
-/** Reads a whole text, in one piece or several. Returns false if it is not JSON. */
+/** Scans a complete text in one chunk or several. Returns false if it is not JSON. */
 export function scanWhole(chunks: readonly Buffer[], observer: JsonObserver): boolean {
   const scanner = new JsonScanner(observer);
   try {

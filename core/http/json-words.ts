@@ -1,11 +1,11 @@
 /**
- * A short text in JSON, such as the name of a member, a type or a role. The same few come with every body, so each is made once and
+ * A short text in JSON, such as a member's name, a type or a role. Almost every body contains the same few, so each is created once and
  * found again by its bytes. Known words are compared by identity.
  */
 export class JsonWord {
   isKnown = false;
 
-  /** @param bytes the text as it stands in JSON, without quotes and escapes */
+  /** @param bytes the text as JSON contains it, without quotes and escapes */
   constructor(
     readonly text: string,
     readonly bytes: Uint8Array,
@@ -19,18 +19,18 @@ export class JsonWord {
   }
 }
 
-/** Longer texts are no words, and are not kept. */
+/** Longer texts are not cached as words. */
 const MAX_WORD_BYTES = 64;
 
 const KNOWN = new Map<string, JsonWord>();
 
-/** How many words are kept, and how many places each may have. A further one replaces a word that is not known. */
+/** How many words are cached, and in how many positions of the cache each may be. A new word replaces one that is not known. */
 const PLACES = 2_048;
 const PLACES_OF_ONE = 4;
 
 const KEPT: (JsonWord | undefined)[] = new Array(PLACES + PLACES_OF_ONE).fill(undefined);
 
-/** Returns a word that code asks for. There is one of each, which is never replaced. */
+/** Returns the one object for a word that the code compares with. It is never replaced in the cache. */
 export function knownWord(text: string): JsonWord {
   const made = KNOWN.get(text);
   if (made !== undefined) return made;
@@ -41,14 +41,14 @@ export function knownWord(text: string): JsonWord {
   return word;
 }
 
-/** Returns the word of a text that had escapes or was cut. */
+/** Returns the word for a text that had escapes or was split over chunks. */
 export function wordOf(text: string): JsonWord {
   return KNOWN.get(text) ?? new JsonWord(text, Buffer.from(text));
 }
 
 const EMPTY = new JsonWord('', new Uint8Array());
 
-/** Returns the word that stands in a chunk, without quotes and escapes. */
+/** Returns the word at this position of a chunk; `from` and `to` exclude the quotes. The text has no escapes. */
 export function wordIn(chunk: Buffer, from: number, to: number): JsonWord {
   const length = to - from;
   if (length === 0) return EMPTY;
@@ -61,7 +61,7 @@ export function wordIn(chunk: Buffer, from: number, to: number): JsonWord {
   const text = chunk.toString('utf8', from, to);
   const known = KNOWN.get(text);
   if (known !== undefined) return known;
-  // For so few bytes this is cheaper than a copy by a method.
+  // For so few bytes, this loop is cheaper than a copy by a method.
   const bytes = new Uint8Array(length);
   for (let at = 0; at < length; at += 1) bytes[at] = chunk[from + at] as number;
   return keep(new JsonWord(text, bytes), place);

@@ -2,16 +2,16 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 
-/** Long enough to receive the largest body over an ordinary connection. */
+/** The longest time for reading the rest of a request, in milliseconds. The largest body arrives within it over an ordinary connection. */
 const MAX_DRAIN_MS = 5_000;
-/** Twice the size of the largest body. */
+/** The most bytes that are read of the rest of a request: twice the size of the largest body. */
 const MAX_DRAIN_BYTES = 41_943_040;
 const LOOK_EVERY_MS = 250;
 
 /**
- * Sends a whole answer although the request may still be arriving, and closes the connection at the end of the request. Node
- * closes the connection after its last response: a client that is still sending would get a reset instead of the answer. The rest
- * of the request is read and dropped. The connection is destroyed if the request does not end.
+ * Sends a complete answer although the request may still be arriving, and closes the connection when the request has ended. Node would
+ * close it right after the answer, and a client that is still sending would get a reset instead of the answer. The rest of the request is
+ * read and dropped. If the request does not end, the connection is destroyed.
  */
 export function answerEarly(request: IncomingMessage, response: ServerResponse, body: string): void {
   if (request.complete) return void response.end(body);
@@ -24,7 +24,7 @@ export function answerEarly(request: IncomingMessage, response: ServerResponse, 
   };
   request.resume();
   if (response.socket !== null) answered.add(socket);
-  // Node calls this after the earlier answers of the connection have been sent.
+  // Node calls this callback after the connection's earlier answers have been sent.
   response.write(body, () => {
     if (request.complete || request.destroyed) return end();
     answered.add(socket);
@@ -35,14 +35,14 @@ export function answerEarly(request: IncomingMessage, response: ServerResponse, 
 
 const answered = new WeakSet<Socket>();
 
-/** The answer has been sent completely. The rest of the request is dropped. */
+/** Returns whether the answer has been sent completely. The rest of the request is then dropped. */
 export function isAnswered(socket: Socket): boolean {
   return answered.has(socket);
 }
 
 type AnsweringSocket = Duplex & { readonly _httpMessage?: ServerResponse | null };
 
-/** Calls back once all earlier requests on the same connection are answered. */
+/** Calls `then` once all earlier requests on the same connection have been answered. */
 export function whenAnswered(socket: AnsweringSocket, then: () => void): void {
   const { _httpMessage: earlier } = socket;
   if (earlier) earlier.once('close', () => whenAnswered(socket, then));
@@ -51,7 +51,7 @@ export function whenAnswered(socket: AnsweringSocket, then: () => void): void {
 
 const closing = new WeakSet<Socket>();
 
-/** Sends the last bytes of a connection that is no longer HTTP, and drops what arrives until the client closes it. */
+/** Sends the last bytes on a connection that is no longer HTTP, and drops received bytes until the client closes it. */
 export function closeAfter(socket: Socket, bytes = ''): void {
   closing.add(socket);
   limitRest(socket);
@@ -63,8 +63,8 @@ export function isClosing(socket: Socket): boolean {
 }
 
 /**
- * Destroys a connection that stays open for too long or sends too much.
- * @returns a function that stops the watch
+ * Destroys a connection that stays open too long or sends too many bytes.
+ * @returns a function that stops this watch
  */
 function limitRest(socket: Socket): () => void {
   const maxBytes = socket.bytesRead + MAX_DRAIN_BYTES;

@@ -2,15 +2,15 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 
 /**
- * Emits `close` on a response that waits behind another response of its connection (HTTP pipelining). Node emits it only on the
- * response that has the socket, but calls, holds and an orderly stop wait for it.
+ * Emits `close` on a response that is queued behind another response of its connection (HTTP pipelining). Node emits `close` only on the
+ * response that owns the socket, but calls, holds and an orderly stop depend on it.
  */
 export function closeWithConnection({ socket }: IncomingMessage, response: ServerResponse): void {
   if (response.socket !== null) return;
   const close = (): void => {
     if (response.closed) return;
     response.destroyed = true;
-    // `closed` returns this field, and stream.pipeline reads `closed`.
+    // The getter `closed` returns this field, and stream.pipeline reads `closed`.
     (response as unknown as { _closed: boolean })._closed = true;
     response.emit('close');
   };
@@ -18,15 +18,15 @@ export function closeWithConnection({ socket }: IncomingMessage, response: Serve
   response.once('close', () => socket.off('close', close));
 }
 
-/** Rejecting a request takes about 0.1 ms. */
+/** How many requests of a connection begin per turn of the event loop. Rejecting one takes about 0.1 ms. */
 const BEGUN_IN_A_TURN = 8;
 
 type Listener = (request: IncomingMessage, response: ServerResponse) => void;
 
 /**
- * Lets a server begin a few pipelined requests in each turn of the event loop, and takes turns between connections. Node emits
- * all requests of one read at once. These may be a thousand, and no other client would be answered meanwhile. A request that is
- * not pipelined begins at once. This applies to the listeners that the server has now.
+ * Limits how many pipelined requests a server begins in each turn of the event loop, alternating between connections. Node emits all
+ * requests of one read at once. These may be a thousand, and no other client would be answered meanwhile. A request that is not pipelined
+ * begins at once. The limit applies to the request listeners that the server has now.
  */
 export function limitPipelining(server: Server): void {
   const listeners = server.listeners('request') as Listener[];
@@ -35,14 +35,11 @@ export function limitPipelining(server: Server): void {
   const begin: Listener = (request, response) => {
     for (const listener of listeners) listener.call(server, request, response);
   };
-  // Node continues to read after an answer has been sent, so a client could make the queue as long as it likes.
+  // Node resumes reading after an answer has been sent, so that a client could make the queue as long as it likes.
   const stayPaused = function (this: Socket): void {
     this.pause();
   };
-  /**
-   * Returns false if reading of the connection has been resumed, because parsing what arrives takes as long as rejecting many
-   * requests.
-   */
+  /** Begins the next request. Returns false if it resumed reading the connection, because parsing new data takes as long as rejecting many requests. */
   const beginOne = (): boolean => {
     const [first] = waiting;
     if (first === undefined) return false;
@@ -51,7 +48,7 @@ export function limitPipelining(server: Server): void {
     waiting.delete(socket);
     if (queue.length > 0) waiting.set(socket, queue);
     else socket.off('resume', stayPaused).resume();
-    // The connection is closed, so nobody would receive the answer.
+    // A request on a closed connection is skipped, because its answer would reach no client.
     if (next !== undefined && !socket.destroyed) begin(...next);
     return queue.length > 0;
   };
@@ -63,7 +60,7 @@ export function limitPipelining(server: Server): void {
 
   server.removeAllListeners('request');
   server.on('request', (request: IncomingMessage, response: ServerResponse) => {
-    // A response that waits behind another response of its connection has no socket yet.
+    // A response that is queued behind another response of its connection has no socket yet.
     if (response.socket !== null) return begin(request, response);
     const { socket } = request;
     const queue = waiting.get(socket);

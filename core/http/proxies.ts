@@ -2,9 +2,9 @@ import type { IncomingMessage, Server } from 'node:http';
 import ipaddr from 'ipaddr.js';
 import type { Logger } from 'pino';
 
-/** The operator's own proxies and load balancers. */
+/** The proxies and load balancers that the operator runs in front of the gateway. */
 export interface Proxies {
-  /** The number of proxies between clients and this process. Each one adds the address of its client to `X-Forwarded-For`. */
+  /** The number of proxies between clients and this process. Each one appends the address of its own client to `X-Forwarded-For`. */
   readonly count: number;
   readonly isProxy: (address: string) => boolean;
 }
@@ -18,7 +18,7 @@ export function isPrivate(address: string): boolean {
   return ipaddr.isValid(address) && USUAL_FOR_PROXIES.has(ipaddr.process(address).range());
 }
 
-/** Warns, once an hour, of a private address that sends `X-Forwarded-For` as a proxy does while `proxies.count` is 0. */
+/** Warns at most once an hour if a private address sends `X-Forwarded-For`, as a proxy does, while `proxies.count` is 0. */
 export function watchForwarding(
   server: Server,
   { count }: Proxies,
@@ -39,9 +39,9 @@ export function watchForwarding(
 }
 
 /**
- * Returns the client's address. `X-Forwarded-For` counts only if the connection comes from one of the operator's proxies. Of its
- * entries only the last ones count, one for each proxy, because the proxies themselves have added them. Undefined if a proxy has
- * sent fewer, or something that is no address.
+ * Returns the client's address. `X-Forwarded-For` counts only if the connection comes from one of the operator's proxies. Only its last
+ * entries count, one per proxy, because the proxies themselves have added them. Undefined if there are too few entries, or one is not an
+ * address.
  */
 export function clientAddress({ headers, socket }: IncomingMessage, { count, isProxy }: Proxies): string | undefined {
   const peer = socket.remoteAddress ?? '';
@@ -53,14 +53,12 @@ export function clientAddress({ headers, socket }: IncomingMessage, { count, isP
   return added !== undefined && ipaddr.isValid(added) ? added : undefined;
 }
 
-/** Returns the place of a request's client, or of its proxy if the proxy does not tell the client's address. */
+/** Returns the address range (see `placeOf`) of a request's client, or of its proxy if the proxy does not report a client address. */
 export function clientPlace(request: IncomingMessage, proxies: Proxies): string {
   return placeOf(clientAddress(request, proxies) ?? request.socket.remoteAddress ?? '');
 }
 
-/**
- * Returns what counts as one client: an IPv4 address, or the /64 of an IPv6 address, because a /64 usually belongs to one user.
- */
+/** Returns the address or range that counts as one client. It is an IPv4 address, or the /64 of an IPv6 address, because a /64 usually belongs to one user. */
 export function placeOf(text: string): string {
   if (!ipaddr.isValid(text)) return text;
   const address = ipaddr.process(text);

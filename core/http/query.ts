@@ -3,27 +3,27 @@ import type { Schema } from '../base/settings';
 import type { PageRequest } from '../storage/page';
 
 /**
- * Parses the text of one filter.
- * @throws RangeError with what was expected
+ * A function that parses the text of one query parameter.
+ * @throws RangeError whose message says what was expected
  */
 export type Reader<T> = ((text: string) => T) & {
-  /** The JSON Schema of the text for the OpenAPI document. Default: any text. */
+  /** The JSON Schema of the text for the OpenAPI document; absent if any text is valid. */
   readonly schema?: Schema;
-  /** Marks the parameter as required in OpenAPI. The handler itself must reject a request without it. */
+  /** Whether OpenAPI shows the parameter as required. The handler itself must reject a request without it. */
   readonly isRequired?: true;
 };
 
-/** Makes a reader from a function and the schema for the OpenAPI documents. */
+/** Makes a reader from a parsing function and the JSON Schema for the OpenAPI documents. */
 export function reader<T>(schema: Schema, read: (text: string) => T): Reader<T> {
   return Object.assign((text: string) => read(text), { schema });
 }
 
-/** Accepts one of these words. */
+/** Returns a reader that accepts one of these words. */
 export function wordReader<W extends string>(words: readonly W[], more: Schema = {}): Reader<W> {
   return reader({ type: 'string', enum: words, ...more }, (text) => readWord(text, words));
 }
 
-/** Accepts several of these words, separated by commas. */
+/** Returns a reader that accepts several of these words, separated by commas. */
 export function wordsReader<W extends string>(words: readonly W[]): Reader<readonly W[]> {
   const description = `A comma-separated list of ${words.join(', ')}.`;
   return reader({ type: 'string', description }, (text) => text.split(',').map((each) => readWord(each.trim(), words)));
@@ -35,7 +35,7 @@ function readWord<W extends string>(text: string, words: readonly W[]): W {
   return word;
 }
 
-/** Accepts `true` or `false`. */
+/** Returns a reader that accepts `true` or `false`; the default is `standard`. */
 export function flagReader(standard: boolean): Reader<boolean> {
   return reader(
     { type: 'boolean', default: standard },
@@ -43,14 +43,14 @@ export function flagReader(standard: boolean): Reader<boolean> {
   );
 }
 
-/** The result of `readQuery` for these readers. */
+/** The values that `readQuery` returns for these readers, by parameter name. */
 export type Filters<R extends Record<string, Reader<unknown>>> = {
   readonly [Name in keyof R]: ReturnType<R[Name]> | undefined;
 };
 
 /**
- * Parses a query string. Every name must be known and given once.
- * @throws GatewayError INVALID_FIELD that names the filter
+ * Parses a query string. Every name must be known and occur once.
+ * @throws GatewayError INVALID_FIELD that names the parameter
  */
 export function readQuery<R extends Record<string, Reader<unknown>>>(query: URLSearchParams, readers: R): Filters<R> {
   const filters: Record<string, unknown> = {};
@@ -66,7 +66,7 @@ export function readQuery<R extends Record<string, Reader<unknown>>>(query: URLS
 
 /**
  * Parses one parameter.
- * @throws GatewayError INVALID_FIELD that names the filter
+ * @throws GatewayError INVALID_FIELD that names the parameter
  */
 export function readFilter<T>(name: string, text: string, reader: Reader<T>): T {
   try {
@@ -84,18 +84,18 @@ function wrong(name: string, message: string) {
 const MAX_LIMIT = 1_000;
 const DEFAULT_LIMIT = 100;
 
-/** The parameters `limit` and `cursor` of every list. */
+/** The readers for the parameters `limit` and `cursor` of every list. */
 export const PAGE_READERS = {
   limit: integerReader(1, MAX_LIMIT, { default: DEFAULT_LIMIT }),
   cursor: reader({ type: 'string', description: '`nextCursor` of the previous page.' }, (text) => text),
 };
 
-/** The requested page of a list. */
+/** Returns the page of a list that the parameters request. */
 export function pageOf(filters: Filters<typeof PAGE_READERS>): PageRequest {
   return { limit: filters.limit ?? DEFAULT_LIMIT, cursor: filters.cursor };
 }
 
-/** Accepts a whole number within bounds. */
+/** Returns a reader that accepts a whole number from `minimum` to `maximum`. */
 export function integerReader(minimum: number, maximum: number, more: Schema = {}): Reader<number> {
   return reader({ type: 'integer', minimum, maximum, ...more }, (text) => readInteger(text, minimum, maximum));
 }
@@ -106,7 +106,7 @@ function readInteger(text: string, least: number, most: number): number {
   return value;
 }
 
-/** Accepts text that the database can search for. Postgres does not accept NUL in text. */
+/** Accepts text for which the database can search. It excludes NUL, because Postgres does not accept NUL in text. */
 export const readText = reader({ type: 'string', minLength: 1, maxLength: 500 }, (text) => {
   if (text === '' || text.length > 500 || text.includes('\0')) throw new RangeError('expected 1 to 500 characters');
   return text;
@@ -122,10 +122,7 @@ export const readUuid = reader({ type: 'string', format: 'uuid' }, (text) => {
 
 const RFC_3339 = /^(\d{4})-(\d\d)-(\d\d)[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)$/;
 
-/**
- * Accepts a time in RFC 3339 format. Its offset decides which day a date means. An unencoded `+` arrives as a space in a query
- * string.
- */
+/** Accepts a time in RFC 3339 format. It must have an offset, which decides which day a date means. In a query string, a raw `+` arrives as a space. */
 export const readTime = reader({ type: 'string', format: 'date-time' }, (text) => {
   const match = RFC_3339.exec(text.replace(' ', '+'));
   const time = new Date(match?.[0] ?? '');
@@ -135,13 +132,13 @@ export const readTime = reader({ type: 'string', format: 'date-time' }, (text) =
   return time;
 });
 
-/** Accepts a time in UTC of the years 1 to 9999, which JavaScript and the database format alike. */
+/** Returns whether the year in UTC is from 1 to 9999, because JavaScript and the database format only these years alike. */
 export function isStorable(time: Date): boolean {
   const year = time.getUTCFullYear();
   return year >= 1 && year <= 9999;
 }
 
-/** JavaScript accepts February 30 as March 2. */
+/** Returns whether the month has this day, because JavaScript would read February 30 as March 2. */
 function isDay([, year, month, day]: RegExpExecArray): boolean {
   return new Date(Date.UTC(Number(year), Number(month) - 1, Number(day))).getUTCDate() === Number(day);
 }

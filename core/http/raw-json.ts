@@ -3,16 +3,16 @@ import { type JsonObserver, type JsonToken, scanWhole } from './json-scanner';
 import { wordIn } from './json-words';
 
 /**
- * The inputs of tools and the schemas of a request belong to the client. Parsing and printing would change them: numbers of 17
- * digits, names that are digits. Their objects therefore keep the JSON text that they came from, and that text is sent on.
- * undefined: an object in it has a name twice. Readers disagree about such a text, so that it is never put into other JSON.
+ * A tool's inputs and a request's schemas belong to the client. Parsing and printing would change them: numbers of 17 digits, names that
+ * are digits. Their objects therefore keep their original JSON text, which is forwarded. undefined: an object in the text repeats a name.
+ * Parsers read such a text differently, so it is never put into other JSON.
  */
 const TEXTS = new WeakMap<object, string | undefined>();
 
-/** Members whose object belongs to the client or the model. */
+/** Names of members whose object belongs to the client or the model. */
 const FOREIGN: ReadonlySet<unknown> = new Set(['input', 'arguments', 'args', 'input_schema', 'parameters', 'schema']);
 
-/** Returns the text that an object came from; undefined if it keeps none. */
+/** Returns the JSON text from which an object was parsed; undefined if none is kept. */
 export function rawTextOf(object: object): string | undefined {
   return TEXTS.get(object);
 }
@@ -21,7 +21,7 @@ export function repeatsName(object: object): boolean {
   return TEXTS.has(object) && TEXTS.get(object) === undefined;
 }
 
-/** Returns a value as JSON. Objects that keep their text have it unchanged. */
+/** Returns a value as JSON. Objects with a kept text are written as that text, unchanged. */
 export function jsonOf(value: unknown): string {
   if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'null';
   const text = TEXTS.get(value);
@@ -31,7 +31,7 @@ export function jsonOf(value: unknown): string {
   return `{${members.map(([name, member]) => `${JSON.stringify(name)}:${jsonOf(member)}`).join()}}`;
 }
 
-/** Returns an object with one more member, which stands before the others in its text. */
+/** Returns an object with one more member, which is the first one in its text. */
 export function withMember(object: JsonObject, name: string, value: unknown): JsonObject {
   const added = { [name]: value, ...object };
   const rest = jsonOf(object).slice(1).trimStart();
@@ -39,7 +39,7 @@ export function withMember(object: JsonObject, name: string, value: unknown): Js
   return added;
 }
 
-/** Parses JSON at once; undefined if it is none. Objects in `FOREIGN` members keep their text, or with `isForeign` the whole. */
+/** Parses JSON; returns undefined if it is invalid. Objects in `FOREIGN` members keep their text; with `isForeign` the whole value does. */
 export function parseRaw(bytes: Buffer, isForeign = false): unknown {
   let root: unknown;
   try {
@@ -50,28 +50,28 @@ export function parseRaw(bytes: Buffer, isForeign = false): unknown {
   return scanWhole([bytes], new ForeignTexts(bytes, root, isForeign)) ? root : undefined;
 }
 
-/** Parses the JSON of exactly one object that has no name twice, and keeps its text. Returns undefined for any other text. */
+/** Parses the JSON of exactly one object and keeps its text. Returns undefined if an object in it repeats a name, and for any other text. */
 export function parseForeign(text: string): JsonObject | undefined {
   const object = asObject(parseRaw(Buffer.from(text), true));
   return object === undefined || repeatsName(object) ? undefined : object;
 }
 
 /**
- * Keeps the texts of foreign objects while a scanner goes through the JSON that a value was parsed from. Where a name stands twice,
- * the value has the last one; what the scanner sees of the others has no place in it, or one that the last one takes over.
+ * Keeps the texts of foreign objects while a scanner reads the JSON from which a value was parsed. For a repeated name, the value has only
+ * the last member. What the scanner reads of earlier ones matches no part of the value, or a part that the last member overwrites.
  */
 export class ForeignTexts implements JsonObserver {
-  /** By depth: the container of the value that is under way, the place of its last key, and the index of its last item. */
+  /** The container being scanned at each depth, the offsets of its last key, and the index of its last item. */
   readonly #containers: (object | undefined)[] = [];
   readonly #keyStarts: number[] = [];
   readonly #keyEnds: number[] = [];
   readonly #indexes: number[] = [];
-  /** The depth of the open foreign object, where it begins, and how many names stand in it. */
+  /** The depth of the open foreign object (0 if none), the offset of its start, and how many names it contains. */
   #foreign = 0;
   #start = 0;
   #names = 0;
 
-  /** @param root the outermost container; it may still be filled while the scanner reads */
+  /** @param root the outermost container; its members may still be added while the scanner reads */
   constructor(
     private readonly bytes: Buffer,
     private readonly root: unknown,
@@ -119,7 +119,7 @@ export class ForeignTexts implements JsonObserver {
     return index;
   }
 
-  /** Returns the name of the member under way; undefined in a container that the value does not have. */
+  /** Returns the name of the member that is being scanned; undefined if the value does not have its container. */
   #nameAt(depth: number, around: object | undefined): string | undefined {
     if (around === undefined) return undefined;
     const start = this.#keyStarts[depth] as number;
@@ -139,7 +139,7 @@ function isContainer(value: unknown, isObject: boolean): value is object {
   return typeof value === 'object' && value !== null && Array.isArray(value) !== isObject;
 }
 
-/** Counts the names of all objects in a value. Fewer than in its text mean that one stood twice there. */
+/** Counts the names of all objects in a value. If its text has more names, one of them was repeated there. */
 function namesIn(value: object): number {
   let count = 0;
   if (Array.isArray(value)) {

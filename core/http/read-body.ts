@@ -18,7 +18,7 @@ export interface BodyLimits extends PaceLimits {
   readonly maxBytes: number;
 }
 
-/** Checks a body while it arrives, and throws if something is wrong with it. A `JsonScanner` is one. */
+/** Checks a body while it arrives, and throws if the body is invalid. A `JsonScanner` is such a checker. */
 export interface BodyLook {
   feed(chunk: Buffer): void;
   finish(): void;
@@ -27,24 +27,24 @@ export interface BodyLook {
 interface BodyReading {
   readonly limits: BodyLimits;
   readonly room: BodyRoom;
-  /** Absent for a body that is not encoded. */
+  /** The encoding and the account of an encoded body; undefined if the body is not encoded. */
   readonly encoded?: EncodedBody | undefined;
-  /** Absent for bytes that are not checked. */
+  /** Checks the body's bytes while they arrive; undefined if they are not checked. */
   readonly look?: BodyLook | undefined;
-  /** Is called once, before more than `SMALL_BODY_BYTES` are read. If it throws, the body is rejected. */
+  /** Called once, before more than `SMALL_BODY_BYTES` are read. If it rejects, the body is rejected. */
   readonly beforeLarge?: () => Promise<void>;
-  /** Reports that the client has disconnected, where the request's own events do not. */
+  /** Reports that the client has disconnected, if the request's own events do not report it. */
   readonly call?: { readonly hasLeft: boolean; onLeave(listener: () => void): () => void };
 }
 
-/** The limits of one body of our own API. */
+/** Returns the limits for one body of the gateway's own API. */
 export function ownLimits(maxBytes: number): BodyLimits {
   return { ...PACE_LIMITS, maxBytes };
 }
 
 /**
- * How many bytes are checked before other calls get a turn. Up to 2 MB of a fast client can be read at once. For JSON that is
- * expensive to scan, this would take 50 ms.
+ * How many bytes are checked before other calls get a turn. Up to 2 MB of a fast client can be read at once. Scanning them would take 50 ms
+ * for expensive JSON.
  */
 const BYTES_PER_TURN = 524_288;
 
@@ -55,7 +55,7 @@ export function saysJson({ headers }: IncomingMessage): boolean {
 const JSON_TYPE = /^application\/json[ \t]*(?:;|$)/i;
 
 /**
- * Rejects a body by its head alone if the announced length is too large or the encoding is not accepted.
+ * Rejects a body before reading it if the announced length is too large or the encoding is not accepted.
  * @returns the encoding of the body
  * @throws UNSUPPORTED_MEDIA_TYPE, BODY_TOO_LARGE
  */
@@ -73,14 +73,14 @@ function bodyTooLarge(maxBytes: number, what = 'body') {
   return fail('BODY_TOO_LARGE', { message: `The ${what} has more than ${maxBytes} bytes.` });
 }
 
-/** Returns the length that the head announces; 0 for a chunked body. */
+/** Returns the bytes that `content-length` announces; 0 for a chunked body. */
 export function announcedBytes({ headers }: IncomingMessage): number {
   return Number(headers['content-length'] ?? 0);
 }
 
 /**
- * Reads a request's body and checks it while it arrives, so that it is rejected at the first wrong byte. The rest then stays in
- * the request for the code that sends the error. A body that is there already is read at once, without a promise.
+ * Reads a request's body and checks it while it arrives, so that it is rejected at the first invalid byte. The rest then stays in the
+ * request; the code that sends the error reads and drops it. A body that has already arrived is read synchronously, without a promise.
  */
 export function readBody(
   request: IncomingMessage,
@@ -105,13 +105,12 @@ function readArrived(
 }
 
 /**
- * Most bodies arrive together with their heads. These are read at once, without listeners and without a timer. Node marks a
- * request as complete only after its `request` event has been handled. Until then, the announced length shows whether the whole
- * body is here.
+ * Reads a body that arrived together with its head, as most do, synchronously: without listeners and without a timer. Node marks a request
+ * as complete only after its `request` event has been handled. Until then, the announced length shows whether the whole body has arrived.
  */
 function takeBody(request: IncomingMessage, { limits: { maxBytes }, room, look }: BodyReading): readonly Buffer[] {
   const body = (request.read() ?? NOTHING) as Buffer;
-  // Also reads the end of the request, which may still be to come. Until then the connection keeps the request.
+  // Resuming also reads the end of the request, which may not have arrived yet. Until then the connection keeps the request.
   request.resume();
   if (body.length > maxBytes) throw bodyTooLarge(maxBytes);
   room.add(body.length);
@@ -155,7 +154,7 @@ function awaitBody(
       }
     }
 
-    /** A decoder that has reached the end of its data accepts nothing more, and never reports that it is writable. */
+    /** After the end of its data, a decoder accepts no more bytes and never emits `drain`. Bytes after the end must therefore not wait for it. */
     function feed(to: BodyDecoder, chunk: Buffer): void {
       if (to.readableEnded || to.write(chunk)) return;
       request.pause();
@@ -211,7 +210,7 @@ function awaitBody(
 
     function onDecodedAll(): void {
       if (hasArrived) onEnd();
-      // The rest is rejected, and must not be kept in memory until then.
+      // The rest of the body will be rejected, and must not be kept in memory until then.
       else continueArrival();
     }
 
@@ -246,7 +245,7 @@ function awaitBody(
       pace.stop();
       stopListening?.();
       request.off('data', onArrival).off('end', onArrived).off('error', onClose).off('close', onClose);
-      // A connection reset that arrives later is irrelevant, and must not end the process.
+      // A later connection reset no longer matters, and must not end the process.
       request.on('error', ignore);
       decoder?.off('data', onDecoded).off('end', onDecodedAll).off('error', onBroken).on('error', ignore).destroy();
     }
@@ -267,8 +266,8 @@ const SMALL_BYTES = 4_096;
 const SLAB_BYTES = 65_536;
 
 /**
- * Collects the chunks of a body. It joins small chunks, because each chunk object takes memory of its own: a body that arrives
- * byte by byte would take many times its size.
+ * Collects the chunks of a body. It joins small chunks, because each chunk object uses extra memory: a body that arrives byte by byte would
+ * use many times its size.
  */
 export class BodyChunks {
   readonly #chunks: Buffer[] = [];

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 
-/** The last head of a connection, and what was read from it, by reader. */
+/** The last request head of a connection, and the cached result of each reader. */
 interface LastHead {
   request: IncomingMessage;
   readonly rawHeaders: readonly string[];
@@ -13,8 +13,9 @@ const LAST = Symbol('the last head of this connection');
 type KnownSocket = Socket & { [LAST]?: LastHead };
 
 /**
- * Returns a function that reads a head once as long as its connection repeats it: the same names and values in the same order,
- * except `content-length`. It is for what follows from a head alone. Whether a key is still valid, or an address allowed, does not.
+ * Returns a function that caches what `read` returns while the connection repeats its head: the same names and values in the same order,
+ * except `content-length`. The result must depend on the head alone. Whether a key is still valid, or an address permitted, depends on
+ * more.
  */
 export function oncePerHead<T extends object>(read: (request: IncomingMessage) => T): (request: IncomingMessage) => T {
   return (request) => {

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { fail, type GatewayError } from '../base/errors';
 
-/** Headers that identify the caller and the request. `Connection` must not name them as hop-by-hop. */
+/** Headers that identify the caller and the request. `Connection` must not declare them as hop-by-hop, because a proxy would then remove them. */
 const FOR_ALL_HOPS: ReadonlySet<string> = new Set([
   'host',
   'authorization',
@@ -11,14 +11,14 @@ const FOR_ALL_HOPS: ReadonlySet<string> = new Set([
   'content-length',
 ]);
 
-/** Returns the error for a head that two programs could interpret differently, and leaves one reading of its address. */
+/** Returns the error for a head that two programs could interpret differently, or else normalizes its address to one interpretation. */
 export function settleHead(request: IncomingMessage): GatewayError | undefined {
   return checkHead(request) ?? settleTarget(request);
 }
 
 /**
- * Rejects heads that two programs could interpret differently, as far as Node's own parser accepts them. It reads the raw headers
- * once, because Node silently drops a second `host` or `authorization` from the parsed headers.
+ * Returns the error for a head that Node's parser accepts but that two programs could interpret differently. It reads the raw headers once,
+ * because Node silently drops a second `host` or `authorization` from the parsed headers.
  */
 function checkHead({ rawHeaders, httpVersion }: IncomingMessage): GatewayError | undefined {
   let hosts = 0;
@@ -27,7 +27,7 @@ function checkHead({ rawHeaders, httpVersion }: IncomingMessage): GatewayError |
   for (let index = 0; index < rawHeaders.length; index += 2) {
     const name = rawHeaders[index] ?? '';
     const value = rawHeaders[index + 1] ?? '';
-    // Compares lengths first, because this runs for every header of every request.
+    // The length is compared first for speed, because this runs for every header of every request.
     if (name.length === 4 && name.toLowerCase() === 'host') hosts += 1;
     else if (name.length === 13 && name.toLowerCase() === 'authorization') authorizations += 1;
     else if (name.length === 17 && name.toLowerCase() === 'transfer-encoding') {
@@ -41,12 +41,12 @@ function checkHead({ rawHeaders, httpVersion }: IncomingMessage): GatewayError |
   if (hosts > 1 || (hosts === 0 && httpVersion === '1.1')) return wrong('host', 'expected one Host header');
   if (authorizations > 1) return wrong('authorization', 'expected one Authorization header');
   if (encodings > 1) return wrong('transfer-encoding', 'expected the header once');
-  // HTTP/1.0 has no chunks: a proxy between would take them for the body, or for the next request.
+  // HTTP/1.0 has no chunks. A proxy on the path would read them as the body, or as the next request.
   if (encodings > 0 && httpVersion === '1.0') return wrong('transfer-encoding', 'expected no such header in HTTP/1.0');
   return undefined;
 }
 
-/** The bytes after such a head on its connection may be anything. */
+/** The connection is closed, because the bytes after such a head cannot be interpreted reliably. */
 const CLOSE = { connection: 'close' };
 
 function namesFieldForAll(value: string): boolean {
@@ -71,9 +71,9 @@ const ABSOLUTE = /^https?:\/\/([^/?#:][^/?#]*)([^#]*)$/i;
 const HOST = /^(?:[a-z0-9_-]*(?:\.[a-z0-9_-]+)*\.?|\[[0-9a-f:.]+\])(?::\d{0,5})?$/i;
 
 /**
- * Makes sure that a request's address can be interpreted in one way only. It leaves one host in lower case without a trailing dot
- * in `headers.host`, and in `url` a path, or the `*` of an OPTIONS request. Every other target is refused: Node's parser accepts
- * `*x` and schemes of any kind.
+ * Ensures that a request's address has one interpretation only. Afterwards `headers.host` contains one host in lower case without a
+ * trailing dot. `url` contains a path, or the `*` of an OPTIONS request. Every other target is refused, because Node's parser accepts `*x`
+ * and schemes of any kind.
  */
 function settleTarget(request: IncomingMessage): GatewayError | undefined {
   const { headers, method, url = '/' } = request;
@@ -94,7 +94,7 @@ function settleTarget(request: IncomingMessage): GatewayError | undefined {
   return undefined;
 }
 
-/** The newest valid Host header, as it was given and as it is left, and its name. Nearly all requests have the same one. */
+/** The newest valid Host header as received (`given`) and normalized (`settled`), and its name. Nearly all requests repeat it. */
 let newest = { given: '', settled: '', name: '' };
 
 const SLASH = 0x2f;
@@ -106,16 +106,13 @@ export function pathOf({ url = '/' }: Pick<IncomingMessage, 'url'>): string {
   return query === -1 ? url : url.slice(0, query);
 }
 
-/** Returns the host without port and trailing dot, in lower case. */
+/** Returns the host of a request without port and trailing dot, in lower case. */
 export function hostOf({ headers: { host = '' } }: Pick<IncomingMessage, 'headers'>): string {
   if (host === newest.settled) return newest.name;
   return host.toLowerCase().replace(/:\d*$/, '').replace(/\.$/, '');
 }
 
-/**
- * Matches `{upstream}.p.{domain}` and everything that looks like it. Such a host never reaches anything but the upstream that it
- * names.
- */
+/** Matches the host `{upstream}.p.{domain}` and everything similar. The gateway routes such a host only to the upstream that it names. */
 export function isDirectHost(host: string): boolean {
   return host.includes('.p.');
 }

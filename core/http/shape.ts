@@ -1,6 +1,6 @@
 import type { Schema } from '../base/settings';
 
-/** Short functions for the schemas of our own API's answers, as the OpenAPI document shows them. */
+/** Short functions that make the schemas of answers of the gateway's own API for the OpenAPI document. */
 
 const TEXT = { type: 'string' } as const;
 
@@ -18,28 +18,28 @@ export const shape = {
   any: {},
 } as const satisfies Record<string, Schema>;
 
-/** Makes the schema of one of several words. */
+/** Returns the schema of a text that is one of several words. */
 export function oneOf<const W extends readonly string[]>(...words: W): Schema & { readonly enum: W } {
   return { type: 'string', enum: words } as Schema & { enum: W };
 }
 
-/** Makes a schema that also accepts null. */
+/** Returns a schema that also accepts null. */
 export function orNull(schema: Schema): Schema {
   const { enum: words } = schema as { readonly enum?: readonly unknown[] };
   return { ...schema, ...(words !== undefined && { enum: [...words, null] }), nullable: true };
 }
 
-/** Makes the schema of an array. */
+/** Returns the schema of an array. */
 export function listOf(items: Schema): Schema {
   return { type: 'array', items };
 }
 
-/** Makes the schema of an object that has all of these members. */
+/** Returns the schema of an object that has all of these members. */
 export function object(properties: Readonly<Record<string, Schema>>): Schema {
   return { type: 'object', required: Object.keys(properties), properties };
 }
 
-/** Makes the schema of an object with these members, some of which may be absent. */
+/** Returns the schema of an object with these members, some of which may be absent. */
 export function objectWith(
   properties: Readonly<Record<string, Schema>>,
   optional: Readonly<Record<string, Schema>>,
@@ -47,12 +47,12 @@ export function objectWith(
   return { ...object(properties), properties: { ...properties, ...optional } };
 }
 
-/** Makes the schema of an object whose member names are data. */
+/** Returns the schema of an object whose member names are data. */
 export function mapOf(values: Schema): Schema {
   return { type: 'object', additionalProperties: values };
 }
 
-/** Makes the schema of a list's answer: `items` and `nextCursor`. */
+/** Returns the schema of a list's answer: `items` and `nextCursor`. */
 export function pageShape(items: Schema): Schema {
   return object({ items: listOf(items), nextCursor: orNull(TEXT) });
 }

@@ -4,10 +4,10 @@ import { fail } from '../base/errors';
 import { FairQueue } from '../base/fair-queue';
 import { workerEntry } from '../base/worker-entry';
 
-/** The messages to the thread and its answers: that it begins, decoded pieces in order, then the end. */
+/** The message that starts a job in the thread. The thread answers that it has begun, sends the decoded pieces in order, and then reports the end. */
 export interface ZstdJob {
   readonly encoded: readonly Uint8Array[];
-  /** The thread stops after the piece that exceeds this many decoded bytes. */
+  /** The thread stops after the piece that exceeds this number of decoded bytes. */
   readonly maxBytes: number;
   readonly maxWindowBytes: number;
 }
@@ -19,24 +19,24 @@ export type FromZstdThread =
   | { readonly refused: ZstdRefusal }
   | { readonly broken: string };
 
-/** Why a body is not decoded. Node's own decoder has the first code, too. */
+/** Why the gateway refuses to decode a body. The first code is one that Node's own decoder uses, too. */
 export type ZstdRefusal = 'ZSTD_error_frameParameter_windowTooLarge' | 'TOO_MANY_BLOCKS';
 
-/** The memory that a frame may ask for, as a power of two: 8 MB, the most that RFC 9659 allows. */
+/** The largest window (decoder memory) that a frame may require, as a power of two: 8 MB, the most that RFC 9659 allows. */
 export const MAX_WINDOW_LOG = 23;
 
-/** How long one body may take from the time that the thread has started. Decoding 20 MB takes a tenth of this. */
+/** How long decoding one body may take, counted from the start of the job in the thread. Decoding 20 MB takes a tenth of this. */
 const JOB_WITHIN_MS = 1_000;
 
-/** One body is decoded at a time. The others wait, and accounts take turns. The limits of calls bound how many wait. */
+/** The queue of bodies: one is decoded at a time, and accounts take turns. Limits on calls bound its length. */
 const waiting = new FairQueue<() => Promise<void>>(Number.POSITIVE_INFINITY);
 let isBusy = false;
-/** Reused for the next body unless the last one was broken, because the decoder does not free the memory of a broken body. */
+/** The idle thread for the next body. After a broken body the thread ends, because the decoder does not free that body's memory. */
 let idle: Worker | undefined;
 
 /**
- * Decodes zstd in a thread on versions of Node that have no zstd (before 22.15), because the decoder needs its whole input at
- * once. It collects the encoded bytes until the last one has arrived, so that slow clients do not occupy the thread.
+ * Decodes zstd in a thread on versions of Node without zstd (before 22.15), because the available decoder needs its whole input at once. It
+ * collects the encoded bytes until the last one has arrived, so that slow clients do not occupy the thread.
  */
 export class ZstdByThread extends Transform {
   bytesWritten = 0;
@@ -83,12 +83,12 @@ function decode(job: ZstdJob, take: (piece: Buffer) => void): Promise<void> {
     idle = undefined;
     worker.ref();
     let tooLong: NodeJS.Timeout | undefined;
-    const onEnd = () => end(new Error('the thread ended'));
+    const onEnd = () => end(new Error('the zstd thread ended before the body was decoded'));
 
     function onMessage(message: FromZstdThread): void {
       if (message === 'whole') end();
       else if (message === 'begun') tooLong = setTimeout(giveUp, JOB_WITHIN_MS);
-      // The reader counts the bytes itself, and has already received a piece too many.
+      // The reader of this stream counts the bytes itself. It has already received more than `maxBytes`.
       else if (message === 'too large') end(undefined, false);
       else if ('broken' in message) end(new Error(message.broken));
       else if ('refused' in message) end(Object.assign(new Error('refused'), { code: message.refused }), true);

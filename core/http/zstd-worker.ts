@@ -1,14 +1,14 @@
-/** The thread of zstd-by-thread.ts. */
+/** The code of the thread that zstd-by-thread.ts starts. */
 import { parentPort } from 'node:worker_threads';
 import type { FromZstdThread, ZstdJob, ZstdRefusal } from './zstd-by-thread';
 
-/** The decoder returns empty pieces forever if the bytes are broken. */
+/** After this many empty pieces decoding stops, because the decoder returns empty pieces forever if the bytes are broken. */
 const MAX_EMPTY_PIECES = 64;
 
 const FRAME = 0xfd2fb528;
 const REPEATED_BLOCK = 1;
 
-/** Each block costs time, even if it is empty. A compressor makes blocks of 128 KB, or smaller ones where its input pauses. */
+/** The most blocks of a frame, because each costs time even if it is empty. A compressor makes blocks of 128 KB, or smaller ones when its input pauses. */
 const MAX_BLOCKS = 65_536;
 
 /**
@@ -16,12 +16,12 @@ const MAX_BLOCKS = 65_536;
  * @throws RangeError, Refused
  */
 function checkOneFrame(bytes: Buffer, maxWindowBytes: number): void {
-  if (bytes.readUInt32LE(0) !== FRAME) throw new RangeError('there is no frame');
+  if (bytes.readUInt32LE(0) !== FRAME) throw new RangeError('the body does not begin with a zstd frame');
   if (endOfFrame(bytes, 4, maxWindowBytes) !== bytes.length)
     throw new RangeError('the body has bytes after its last zstd frame');
 }
 
-/** A frame that would cost too much to decode. The decoder has not seen it. */
+/** The error for a frame that would cost too much to decode. It is thrown before the decoder receives the frame. */
 class Refused extends Error {
   constructor(readonly code: ZstdRefusal) {
     super(code);

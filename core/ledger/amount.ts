@@ -1,12 +1,13 @@
 import { MAX_AMOUNT_E8 } from '../base/money';
 import type { ReserveOutcome, ReserveRequest } from './ledger';
 
-/** Asserts that the ledger computes with this amount exactly. Callers keep their amounts in that range: anything else is a defect. */
+/** Asserts that the ledger can compute exactly with this amount. Callers keep their amounts in range, so any other amount is a defect. */
 export function assertAmount(amountE8: bigint, lowestE8 = 0n): void {
-  if (amountE8 < lowestE8 || amountE8 > MAX_AMOUNT_E8) throw new RangeError(`not an amount of the ledger: ${amountE8}`);
+  if (amountE8 < lowestE8 || amountE8 > MAX_AMOUNT_E8)
+    throw new RangeError(`the amount ${amountE8} is outside of the ledger's range`);
 }
 
-/** Returns the smallest amount. Math.min does not accept bigints. */
+/** Returns the smallest amount; `Math.min` does not accept bigints. */
 export function smallest(first: bigint, ...others: readonly bigint[]): bigint {
   let least = first;
   for (const each of others) if (each < least) least = each;
@@ -21,12 +22,12 @@ export function largest(first: bigint, ...others: readonly bigint[]): bigint {
 
 type Wanted = Pick<ReserveRequest, 'amountE8' | 'minE8'>;
 
-/** Returns the hold of a call where account and key have this much left: at most half of it, but at least what serves the call. */
+/** Returns the hold of a call: at most half of what the account and the key have left, but at least the call's minimum. */
 export function holdWithin(leftE8: bigint, { amountE8, minE8 = amountE8 }: Wanted): bigint {
   return smallest(amountE8, largest(minE8, leftE8 / 2n));
 }
 
-/** Returns the answer to a repeated reserve whose reservation is open. */
+/** Returns the outcome of a repeated reserve whose reservation is still open. */
 export function repeatOpen(heldE8: bigint, { amountE8, minE8 = amountE8 }: Wanted): ReserveOutcome {
   if (heldE8 < minE8 || heldE8 > amountE8) return { outcome: 'exists_with_different_amount' };
   return { outcome: 'reserved', heldE8 };

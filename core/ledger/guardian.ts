@@ -13,7 +13,7 @@ const ready = new Gauge({
   registers: [metrics],
 });
 
-/** Watches the ledger while the process runs. Recovers a ledger that was lost, emptied or went back in time. */
+/** Watches the ledger while the process runs. Recovers the ledger if it was lost, emptied or reset to an older state. */
 export function startGuardian(options: RecoverOptions & { readonly everyMs?: number }): Loop {
   const { ledger, log, everyMs = LOOK_EVERY_MS } = options;
   let trouble: string | undefined;
@@ -22,7 +22,7 @@ export function startGuardian(options: RecoverOptions & { readonly everyMs?: num
     if (!(await ledger.isReady())) {
       ready.set(0);
       log.warn(
-        'the ledger lost data or was restored to an older state; calls are refused while it is compared with Postgres',
+        'the ledger lost data or was restored to an older state; calls are refused while it is recovered from Postgres',
       );
       await recover(options);
     }
@@ -32,7 +32,7 @@ export function startGuardian(options: RecoverOptions & { readonly everyMs?: num
   const whenFailed = (error: unknown) => {
     ready.set(0);
     const reason = String(error);
-    // Each new reason is logged once, because the first one may hide the one that an operator must fix.
+    // Each new reason is logged once, because the first reason may hide another one that an operator must fix.
     if (reason !== trouble) log.error({ reason }, 'the ledger cannot be checked; the check is retried');
     trouble = reason;
   };

@@ -1,15 +1,15 @@
-/** From where and until when an API key may be used. The clock of the node that receives the request decides. */
+/** The addresses from which, and the times until which, an API key may be used. The clock of the node that receives the request decides. */
 export interface KeyAccess {
   readonly expiresAtMs?: number | undefined;
-  /** Addresses and ranges from which the key may be used. */
+  /** The addresses and ranges from which the key may be used; undefined for all. */
   readonly addresses?: readonly string[] | undefined;
-  /** For a key whose secret was replaced: hashes of the current secret and of the previous one, which expires at `previousUntilMs`. */
+  /** For a key whose secret was replaced: the hashes of the current secret and of the previous one. The previous one expires at `previousUntilMs`. */
   readonly secrets?:
     | { readonly current: string; readonly previous: string; readonly previousUntilMs: number }
     | undefined;
 }
 
-/** The columns of a key's row that decide about its access. */
+/** The columns of a key's database row that restrict its use. */
 export interface AccessColumns {
   readonly hash: string;
   readonly expires_at: Date | null;
@@ -31,7 +31,7 @@ export function accessOf(row: AccessColumns): { readonly access?: KeyAccess } {
   return { access };
 }
 
-/** How long a replaced secret is told that it has expired. Later it is unknown. */
+/** How long after its expiry the answer to a replaced secret is that it has expired. Afterwards it is an unknown key. */
 const EXPLAINED_MS = 86_400_000;
 
 interface Key {
@@ -40,7 +40,7 @@ interface Key {
   readonly settings: { readonly access?: KeyAccess | undefined };
 }
 
-/** Returns the hashes under which a key is found, and until when the index has each; undefined: for good. A revoked key has none. */
+/** Returns the hashes under which the index has a key, each with its end; undefined for no end. A revoked key has none. */
 export function secretsOf({ hash, status, settings: { access } }: Key) {
   if (status === 'revoked') return [];
   const current = { hash, untilMs: undefined };
@@ -50,7 +50,7 @@ export function secretsOf({ hash, status, settings: { access } }: Key) {
     : [current, { hash: secrets.previous, untilMs: secrets.previousUntilMs + EXPLAINED_MS }];
 }
 
-/** Returns the hashes that the key had, with the access rules before, and that it has no longer. */
+/** Returns the hashes under which the key was found with its access rules `before` and is no longer found. */
 export function deadHashes(key: Key, before: KeyAccess | undefined): readonly string[] {
   const { secrets } = key.settings.access ?? {};
   const known = [key.hash, secrets?.previous, before?.secrets?.current, before?.secrets?.previous];

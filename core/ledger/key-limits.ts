@@ -12,9 +12,12 @@ const DAY_MS = 86_400_000;
 
 export type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 
-/** The counters of the limits, beside the totals of what the key has spent and holds. */
+/** The counters for a key's limits, in addition to the totals of what it has spent and holds. */
 export interface LimitCounters extends Mutable<SpendingWindows> {
-  /** When the bucket of calls is full again, in microseconds; 0 before the first call. The others are the same for tokens and for requests to our own API. */
+  /**
+   * When the bucket of calls is full again, in microseconds since 1970; 0 before the first call. The next two are the same for tokens and
+   * for requests to the gateway's own API.
+   */
   callsAtMicros: number;
   tokensAtMicros: number;
   requestsAtMicros: number;
@@ -50,7 +53,7 @@ export function monthNumberOf(ms: number): number {
   return date.getUTCFullYear() * 12 + date.getUTCMonth() + 1;
 }
 
-/** Returns how much the limits leave; negative if a limit was lowered below what was spent. */
+/** Returns how much money the limits leave; negative if a limit was lowered below what was already spent. */
 export function remainingOf(key: Limited, nowMs: number): bigint {
   const { limitE8, dailyLimitE8, monthlyLimitE8, spentE8, heldE8 } = key;
   const { today, thisMonth } = spentIn(key, nowMs);
@@ -61,7 +64,7 @@ export function remainingOf(key: Limited, nowMs: number): bigint {
   );
 }
 
-/** Counts a charge in the windows that have a limit. */
+/** Adds a charge to those spending windows that have a limit. */
 export function countSpending(key: Limited, amountE8: bigint, nowMs: number): void {
   const { today, thisMonth } = spentIn(key, nowMs);
   if (key.dailyLimitE8 !== undefined) Object.assign(key, { day: dayNumberOf(nowMs), daySpentE8: today + amountE8 });
@@ -76,7 +79,7 @@ function spentIn(key: LimitCounters, nowMs: number): { today: bigint; thisMonth:
   };
 }
 
-/** Returns how a call changes the per-minute buckets, and how many milliseconds it comes too early. */
+/** Returns how a call changes the key's per-minute buckets, and how many milliseconds too early it arrives. */
 export function takeRate(key: Limited, tokens: number, nowMs: number) {
   const now = nowMs * 1_000;
   const calls = take(key.callsPerMinute, key.callsAtMicros, 1, now);
@@ -89,7 +92,7 @@ export function takeRate(key: Limited, tokens: number, nowMs: number) {
   };
 }
 
-/** Returns how a request to our own API changes its bucket, and how many milliseconds it comes too early. */
+/** Returns how a request to the gateway's own API changes its bucket, and how many milliseconds too early it arrives. */
 export function takeRequest({ requestsAtMicros }: LimitCounters, perMinute: number, nowMs: number) {
   const { fullAt, late } = take(perMinute, requestsAtMicros, 1, nowMs * 1_000);
   return { requestsAtMicros: fullAt, waitMs: Math.ceil(late / 1_000) };
@@ -101,7 +104,7 @@ function take(limit: number | undefined, fullAt: number, count: number, now: num
   return { fullAt: after, late: Math.max(0, after - now - MINUTE_MICROS) };
 }
 
-/** Gives tokens that a call was expected to use and did not use back to the key's bucket. */
+/** Returns tokens to the key's bucket that a call was expected to use and did not use. */
 export function correctTokens(key: Limited, expected: number | undefined, used: number | undefined): void {
   const limit = key.tokensPerMinute;
   if (expected === undefined || used === undefined || limit === undefined || key.tokensAtMicros === 0) return;

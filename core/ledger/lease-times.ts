@@ -1,16 +1,16 @@
-/** The times that depend on the lease of a hold. Each task that must finish before the lease ends has its share of it. */
+/** The times that depend on the lease of a hold. Each task that must finish before the lease ends gets a share of the lease. */
 export interface LeaseTimes {
   readonly leaseMs: number;
   /** How often an open call renews its hold. A failed renewal is repeated after `retryMs`, several times before the lease ends. */
   readonly renewEveryMs: number;
   readonly retryMs: number;
-  /** How often the process looks for holds whose lease has ended. */
+  /** How often the process checks for holds whose lease has ended. */
   readonly sweepEveryMs: number;
-  /** How long no hold is given back after the ledger was unavailable, because settles that wait on disk go first. */
+  /** How long after an outage of the ledger no hold is released, because settles that wait on disk have priority. */
   readonly pauseMs: number;
-  /** How long a settle is repeated. After that, the ledger would answer `expired`. */
+  /** How long a settle is retried. After that, the ledger would answer `expired`. */
   readonly giveUpAfterMs: number;
-  /** How often the spool looks at what waits on disk, and at what age it sends that again. The sum is shorter than `pauseMs`. */
+  /** How often the spool checks the settles that wait on disk, and at what age it sends one again. The sum is shorter than `pauseMs`. */
   readonly spoolEveryMs: number;
   readonly resendAfterMs: number;
 }
@@ -18,7 +18,7 @@ export interface LeaseTimes {
 export const LEASE_SECONDS = { least: 5, usual: 120, most: 3_600 } as const;
 
 /**
- * Returns the times for a lease. A lease shorter than the usual one shortens all of them. A longer one lengthens only
+ * Returns the times for a lease of this length. A lease shorter than the usual one shortens all times. A longer one lengthens only
  * `renewEveryMs` and `giveUpAfterMs`.
  */
 export function leaseTimes(leaseSeconds: number = LEASE_SECONDS.usual): LeaseTimes {

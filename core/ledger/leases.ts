@@ -8,9 +8,9 @@ import type { Calls, Payer, Recovery } from './ledger';
 import { countExpired } from './ledger-metrics';
 import { ALL_SHARDS } from './shard';
 
-/** Renews the holds of this process's open calls, and gives back the holds of processes that have stopped. */
+/** Renews the holds of this process's open calls, and releases the expired holds of processes that have stopped. */
 export interface Leases {
-  /** How long a hold lasts without a renewal. */
+  /** How long a hold lasts after its last renewal. */
   readonly leaseMs: number;
   /** Renews the hold of an open call until it is untracked. */
   track(payer: Payer, rid: string, heldE8: bigint): void;
@@ -19,7 +19,7 @@ export interface Leases {
   count(): number;
   /** Returns the sum of the tracked holds, in 1e-8 USD. */
   heldE8(): bigint;
-  /** Resolves when every open call has ended, or after that long. */
+  /** Resolves when every open call has ended, or after `withinMs` at the latest. */
   none(withinMs: number): Promise<void>;
   readonly stop: Stop;
 }
@@ -28,7 +28,7 @@ interface LeasesOptions {
   readonly calls: Pick<Calls, 'renew'>;
   readonly ledger: Recovery;
   readonly log: Logger;
-  /** Overrides some times of the usual lease. */
+  /** Overrides for some times of the usual lease. */
   readonly times?: Partial<LeaseTimes>;
 }
 
@@ -43,14 +43,14 @@ interface Lease {
 }
 
 /**
- * Starts to renew and give back holds. Renewals are spread by themselves, because calls begin at different times. They follow the
- * monotonic clock. After the ledger was unavailable, no hold is given back for a while: renewals and the settles that wait on
- * disk go first.
+ * Starts renewing holds and releasing expired ones. Renewals are spread over time because calls begin at different times. They follow the
+ * monotonic clock. After an outage of the ledger, no hold is released for a while: renewals and the settles that wait on disk have
+ * priority.
  */
 export function startLeases(options: LeasesOptions): Leases {
   const { calls, ledger, log, times } = options;
   const { leaseMs, renewEveryMs, retryMs, sweepEveryMs, pauseMs } = { ...leaseTimes(), ...times };
-  /** Leases in the order in which they are due: a renewed lease moves to the end. */
+  /** Leases in the order in which their renewals are due: a renewed lease moves to the end. */
   const leases = new Map<string, Lease>();
 
   const renew = async (rid: string, lease: Lease) => {
@@ -74,14 +74,14 @@ export function startLeases(options: LeasesOptions): Leases {
     await forEachConcurrent(due, AT_ONCE, ([rid, lease]) => (leases.has(rid) ? renew(rid, lease) : Promise.resolve()));
   };
 
-  /** When this process last found the ledger unavailable. */
+  /** When this process last found the ledger unavailable; undefined if it never has. */
   let missedAt: number | undefined;
 
   const isBackForLong = async () => {
     const isReady = await ledger.isReady().catch(() => false);
     if (!isReady) missedAt = performance.now();
     if (missedAt !== undefined && performance.now() - missedAt < pauseMs) return false;
-    // If the ledger's clock was set back meanwhile, the time of its opening lies in the future.
+    // The difference may be negative: if the ledger's clock was set back, its opening lies in the future.
     return Math.abs(await ledger.openedAgoMs()) >= pauseMs;
   };
 

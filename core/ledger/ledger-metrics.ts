@@ -6,10 +6,7 @@ import type { Calls, ReserveOutcome, ReserveRequest, SettleOutcome, SettleReques
 
 const registers = [metrics];
 
-/**
- * The buckets of both histograms. They reach the time after which a call is refused, and twice that time for settles, because no
- * call waits longer for one.
- */
+/** The buckets of both histograms, in seconds. They reach the timeout of a reserve, and twice that time for settles, because no call waits longer for one. */
 const ANSWER_SECONDS = [0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5];
 
 const reserves = new Buckets(ANSWER_SECONDS);
@@ -48,7 +45,7 @@ const shortfallUsd = new Counter({
   registers,
 });
 
-/** Asks the ledger, measures how long its answer or failure takes, and notes it. @throws what the ledger throws */
+/** Calls the ledger, and measures how long its answer or failure takes. Passes each to `note` or `noteFailure`. @throws the errors of the ledger */
 function measured<T>(
   buckets: Buckets,
   ask: () => MaybeLater<T>,
@@ -75,7 +72,7 @@ function measured<T>(
   return answer instanceof Promise ? answer.then(answered, failed) : answered(answer);
 }
 
-/** Reserves, and counts refusals. @throws what the ledger throws */
+/** Reserves, and counts refusals in the metrics. @throws the errors of the ledger */
 export function measuredReserve(calls: Pick<Calls, 'reserve'>, request: ReserveRequest): MaybeLater<ReserveOutcome> {
   return measured(reserves, () => calls.reserve(request), countRefused, countUnavailable);
 }
@@ -88,7 +85,7 @@ function countUnavailable(): void {
   refusals.inc({ reason: 'unavailable' });
 }
 
-/** Settles, and counts what could not be charged. @throws what the ledger throws */
+/** Settles, and counts shortfalls in the metrics. @throws the errors of the ledger */
 export function measuredSettle(calls: Pick<Calls, 'settle'>, request: SettleRequest): MaybeLater<SettleOutcome> {
   return measured(settles, () => calls.settle(request), countUncharged);
 }

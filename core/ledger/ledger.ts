@@ -1,28 +1,28 @@
 /**
- * The ledger's contract: every operation and every outcome by name, in three interfaces. `MemoryLedger` (the reference model, and
- * the embedded default) and `RedisLedger` (production) implement all of it, `AllowanceLedger` the calls. One test suite checks
- * all three.
+ * The ledger's contract: every operation and every outcome by name, in three interfaces. `MemoryLedger` (the reference model, and the
+ * embedded default) and `RedisLedger` (production) implement all of it, `AllowanceLedger` only that of calls. One test suite checks all
+ * three.
  *
- * Amounts are E8 (1e-8 USD), integers from 0 to 2^53 - 1. Every operation is safe to repeat by its id. A refused operation has
- * written nothing. If the store does not answer in time, operations reject with `LedgerUnavailable`. If a caller uses one id for
- * two payers, which is a defect, they reject with `WrongPayer`.
+ * Amounts are E8 (1e-8 USD), integers from 0 to 2^53 - 1. Every operation is safe to repeat with its id. A refused operation has written
+ * nothing. If the store does not answer in time, operations reject with `LedgerUnavailable`. If a caller uses one id for two payers, which
+ * is a defect, they reject with `WrongPayer`.
  */
 import type { MaybeLater } from '../base/maybe-later';
 import type { ReportedCall } from './allowances/reported-calls';
 import type { KeyAccess } from './key-access';
 import type { KeyLimits } from './limit-fields';
 
-/** The store did not answer in time, or refused the connection. The operation may or may not have taken place. */
+/** The error if the store did not answer in time, or refused the connection. The operation may or may not have been applied. */
 export class LedgerUnavailable extends Error {
   override readonly name = 'LedgerUnavailable';
 }
 
-/** The id belongs to another account or key than the caller says. Nothing was written. */
+/** The error if an id belongs to another account or key than the request names. Nothing was written. */
 export class WrongPayer extends Error {
   override readonly name = 'WrongPayer';
 }
 
-/** The account and key whose money an operation moves. */
+/** The account and the key whose money an operation changes. */
 export interface Payer {
   readonly accountId: string;
   readonly keyId: string;
@@ -34,9 +34,9 @@ export interface AccountState {
   readonly status: AccountStatus;
   readonly availableE8: bigint;
   readonly heldE8: bigint;
-  /** Always `availableE8` + `heldE8`. */
+  /** The account's balance: always `availableE8` + `heldE8`. */
   readonly postedE8: bigint;
-  /** The number of the account's last entry. */
+  /** The number of the account's last outbox entry. */
   readonly seq: number;
 }
 
@@ -49,11 +49,11 @@ export interface KeySettings {
   /** Names of the models that this key may call; undefined for all. */
   readonly allowedModels: readonly string[] | undefined;
   /**
-   * What the key pays instead of the upstream's price: a factor, or the name of a price list (see `CustomerPrices`). A key
-   * without its own markup has its account's.
+   * What the key pays instead of the upstream's price: a factor, or the name of a price list (see `CustomerPrices`). A key without its own
+   * markup uses its account's.
    */
   readonly markup?: string | undefined;
-  /** From where and until when the key may be used; absent for no restriction. */
+  /** The addresses and times at which the key may be used; absent for no restriction. */
   readonly access?: KeyAccess | undefined;
 }
 
@@ -65,52 +65,49 @@ export interface KeyState extends KeyLimits {
 }
 
 /**
- * A request of a client that counts once, however often the client repeats it: its Idempotency-Key and its body. Both are SHA-256
- * hashes in base64url, so that the ledger keeps neither the header nor the body.
+ * A client's request that is charged once, however often the client repeats it: its Idempotency-Key and its body. Both are SHA-256 hashes
+ * in base64url, so that the ledger stores neither the header nor the body.
  */
 export interface Intent {
   readonly key: string;
   readonly body: string;
 }
 
-/** An intent with the request that pays for it. */
+/** An intent, and the id of the request that pays for it. */
 export interface PaidIntent extends Intent {
   readonly requestId: string;
 }
 
 export interface ReserveRequest extends Payer {
-  /** UUIDv7 from the caller; the embedded time becomes the `created_at` of the resulting rows. */
+  /** The id of the reservation, a UUIDv7 from the caller; its embedded time becomes the `created_at` of the resulting rows. */
   readonly rid: string;
-  /** The revision of the key's settings that the node has used. */
+  /** The revision of the key's settings that the node has cached. */
   readonly keyRev: number;
   readonly amountE8: bigint;
   /**
-   * The least amount that serves the caller. If set, the hold is at most half of what account and key have left, but at least
-   * this; undefined for the whole amount or nothing.
+   * The smallest hold that serves the caller. If set, the hold is at most half of what the account and the key have left, but at least
+   * this. undefined: the whole amount or nothing.
    */
   readonly minE8?: bigint | undefined;
-  /** The length of the lease; undefined for a hold without a deadline (sandboxes). */
+  /** The length of the lease in milliseconds; undefined for a hold without a deadline (sandboxes). */
   readonly lifetimeMs: number | undefined;
-  /**
-   * The facts of the call that are known at its start, as JSON. If the hold expires, the shipper makes a usage record of them.
-   * Absent for a sandbox.
-   */
+  /** The facts of the call that are known at its start, as JSON. If the hold expires, the shipper makes a usage record from them. Absent for a sandbox. */
   readonly facts?: string | undefined;
-  /** The most tokens that the call may use. If set, the request counts as one call in the key's per-minute limits; sandboxes leave it out. */
+  /** The most tokens that the call may use. If set, the request counts as one call in the key's per-minute limits. Absent for sandboxes. */
   readonly tokens?: number;
-  /** Kept for INTENT_MS after the call; absent for a call without an Idempotency-Key. */
+  /** The call's intent. The ledger keeps it for INTENT_MS after the call. Absent for a call without an Idempotency-Key. */
   readonly intent?: PaidIntent | undefined;
 }
 
 /**
- * If the ledger knows the id, its state decides before anything else. `reserved`: it is open and holds `heldE8`, which is within
- * the amounts of the request. `released_before`: it was released, perhaps before this reserve arrived. `closed_before`: it was settled or expired.
- * `stale_key`: the node's copy of the settings is outdated. `availableE8` is what the account has available, or what the key's
- * limit leaves.
+ * If the ledger knows the id, its state decides before anything else. `reserved`: the reservation is open and holds `heldE8`, which is
+ * within the amounts of the request. `released_before`: it was released, perhaps before this reserve arrived. `closed_before`: it was
+ * settled or expired. `stale_key`: the node's copy of the settings is outdated. `availableE8` is what the account has available, or what
+ * the key's limit leaves.
  *
- * The `intent_…` outcomes answer a new id with a known Idempotency-Key: the first call had another body, is still open, or was
- * charged. `requestId` and `rid` are those of the first call. A first call that ended without a charge is forgotten, and the new
- * one is reserved. `too_many_intents`: the account has MAX_INTENTS keys, and the oldest belong to open calls.
+ * The `intent_…` outcomes answer a new id with a known Idempotency-Key: the first call had another body, is still open, or was charged.
+ * `requestId` and `rid` are those of the first call. If the first call ended without a charge, the ledger discards its intent and reserves
+ * for the new call. `too_many_intents`: the account has MAX_INTENTS keys, and the oldest belong to open calls.
  */
 export type ReserveOutcome =
   | { readonly outcome: 'reserved'; readonly heldE8: bigint }
@@ -131,7 +128,7 @@ export type IntentOutcome =
       readonly chargedE8: bigint;
     };
 
-/** `rate_limited`: the key's per-minute limit of calls was already used up. The ledger does not count such a call. */
+/** `rate_limited`: the key's per-minute limit of calls was already used up. The ledger does not add the call to the count. */
 export type CountOutcome =
   | { readonly outcome: 'counted' | 'unknown_key' | 'not_ready' }
   | { readonly outcome: 'rate_limited'; readonly retryAfterMs: number };
@@ -139,21 +136,20 @@ export type CountOutcome =
 export interface SettleRequest extends Payer {
   readonly rid: string;
   readonly costE8: bigint;
-  /** JSON of the finished usage record without `cost`, which the shipper takes from the entry. */
+  /** The JSON of the finished usage record without `cost`, which the shipper reads from the entry. */
   readonly record: string;
-  /** How many tokens the call has used. The key's per-minute limit gets back those that were expected beyond that. */
+  /** How many tokens the call has used. The ledger returns the tokens that were expected beyond that to the key's per-minute limit. */
   readonly tokens?: number | undefined;
   /**
-   * Whether the hold may have been lost with its ledger, and Postgres has no entry of it. If the id is unknown, the ledger then
-   * charges at most what is available. It charges nothing if another call now owns the Idempotency-Key that the record names
-   * (`routing.intent`).
+   * Whether the ledger may have lost the hold, and Postgres has no entry of it. If the id is unknown, the ledger then charges at most what
+   * is available. It charges nothing if another call now owns the Idempotency-Key that the record names (`routing.intent`).
    */
   readonly isLate?: boolean;
 }
 
 /**
- * `settled`: the cost is charged. If the cost exceeds the hold, the ledger charges the excess up to the available money of
- * account and key. The rest is the shortfall. Every repetition gets the same answer, whatever cost it names. `released` and `expired`: the
+ * `settled`: the cost is charged. If the cost exceeds the hold, the ledger charges the excess up to the available money of the account and
+ * the key. The rest is the shortfall. Every repetition gets the same answer, whatever cost it contains. `released` and `expired`: the
  * reservation was closed before, and nothing is charged.
  */
 export type SettleOutcome =
@@ -166,8 +162,8 @@ export interface ReleaseRequest extends Payer {
 }
 
 /**
- * `tombstoned`: the id was unknown. For a quarter of an hour, a late reserve with this id gets `released_before`. The outbox gets
- * no entry. `settled` and `expired`: the reservation was closed before, and nothing changes.
+ * `tombstoned`: the id was unknown. For CLOSED_MS, a late reserve with this id gets `released_before`. The outbox gets no entry. `settled`
+ * and `expired`: the reservation was closed before, and nothing changes.
  */
 export type ReleaseOutcome = {
   readonly outcome: 'released' | 'tombstoned' | 'settled' | 'expired' | 'not_ready';
@@ -175,9 +171,9 @@ export type ReleaseOutcome = {
 
 export interface RenewRequest extends Payer {
   readonly rid: string;
-  /** The length of a new lease from now on; undefined keeps the deadline. A hold without a deadline never gets one. */
+  /** The length of the new lease from now on, in milliseconds; undefined keeps the deadline. A hold without a deadline never gets one. */
   readonly lifetimeMs: number | undefined;
-  /** The least amount of the hold from now on, for a hold without a deadline. An absent or smaller amount changes nothing. */
+  /** The minimum of the hold from now on, for a hold without a deadline. If it is absent, or less than the hold, the hold does not change. */
   readonly amountE8?: bigint;
 }
 
@@ -186,14 +182,14 @@ export type RenewOutcome =
   | { readonly outcome: 'renewed' | 'not_open' | 'not_ready' | 'frozen' }
   | { readonly outcome: 'insufficient_balance' | 'key_limit_exceeded'; readonly availableE8: bigint };
 
-/** Settles one hold and takes the next, which has no deadline, in one step. Safe to repeat by both ids. */
+/** Settles one hold and reserves the next, which has no deadline, in one step. Both ids make it safe to repeat. */
 export interface RollRequest extends SettleRequest {
   readonly next: { readonly rid: string; readonly amountE8: bigint };
 }
 
 /**
- * `rolled`: both steps are done, now or before. `settled`: the first hold was already settled on its own, and no next hold is
- * taken. All other outcomes change nothing, and their `availableE8` is what the next hold could have after the cost.
+ * `rolled`: both steps are done, now or before. `settled`: the first hold was already settled separately, and no next hold is reserved. All
+ * other outcomes change nothing. Their `availableE8` is what the next hold could have after the cost.
  *
  * A revoked key does not prevent a roll, because a revocation stops new calls and not what already runs. A frozen account does.
  */
@@ -207,35 +203,35 @@ export type ExpireOutcome = { readonly outcome: 'expired' | 'not_due' | 'not_rea
 
 export interface CreditRequest {
   readonly accountId: string;
-  /** UUIDv7 of the row in `credits`; a second credit with the same id changes nothing. */
+  /** The UUIDv7 of the row in `credits`; a second credit with the same id changes nothing. */
   readonly rid: string;
-  /** Negative for an adjustment, which is refused if it exceeds what is available. */
+  /** The credited amount; negative for an adjustment, which the ledger refuses if it exceeds what is available. */
   readonly amountE8: bigint;
 }
 /**
- * `credited`: `postedE8` is the balance now, also for a repetition. `above_maximum`: the balance would leave the range that is
- * exact. `insufficient_balance`: an adjustment exceeds what is available.
+ * `credited`: `postedE8` is the current balance, also for a repetition. `above_maximum`: the balance would leave the range of exact
+ * amounts. `insufficient_balance`: an adjustment exceeds what is available.
  */
 export type CreditOutcome =
   | { readonly outcome: 'credited'; readonly postedE8: bigint }
   | { readonly outcome: 'not_ready' | 'unknown_account' | 'above_maximum' | 'insufficient_balance' };
 
 export interface SetKeyRequest extends Payer, KeyLimits {
-  /** SHA-256 of the current secret, in lower-case hex. The index entry is written before the client sees the secret. */
+  /** The SHA-256 of the current secret, in lower-case hex. The index entry is written before the client receives the secret. */
   readonly hash: string;
   readonly status: KeyStatus;
-  /** Applied only if `rev` is not lower than the stored one, so that a late repetition never undoes a newer change. */
+  /** The key's settings. They are applied only if `rev` is not lower than the stored one, so that a late repetition never undoes a newer change. */
   readonly settings: KeySettings;
 }
 
-/** `unknown` is certain. While the key index is being rebuilt, the outcome is `not_ready`. */
+/** `unknown`: no such key exists. While the key index is being rebuilt, the outcome is `not_ready` instead. */
 export type FindKeyOutcome =
   | { readonly outcome: 'found'; readonly accountId: string; readonly keyId: string }
   | { readonly outcome: 'unknown' | 'not_ready' };
 
 export type EntryKind = 'credit' | 'charge' | 'release' | 'expire';
 
-/** One entry of a shard's outbox. Postgres gets the entries in order, each exactly once. */
+/** One entry of a shard's outbox. Postgres receives the entries in order, each exactly once. */
 export interface OutboxEntry {
   /** The entry's position in the shard's outbox, increasing. */
   readonly id: string;
@@ -244,33 +240,33 @@ export interface OutboxEntry {
   readonly keyId: string | undefined;
   readonly rid: string;
   readonly seq: number;
-  /** What the entry adds to `posted`: negative for a charge, 0 for a release or an expiry. */
+  /** The amount that the entry adds to `posted`: negative for a charge, 0 for a release or an expiry. */
   readonly amountE8: bigint;
-  /** The account's `posted` after this entry. */
+  /** The account's `posted` (its balance) after this entry. */
   readonly postedE8: bigint;
   readonly shortfallE8: bigint;
-  /** JSON of the usage record without its cost, or of the facts of an expired call; undefined for an entry without any (credits, sandbox holds). */
+  /** The JSON of the usage record without its cost, or of the facts of an expired call; undefined for credits and sandbox holds. */
   readonly record: string | undefined;
-  /** The calls that a report's charge pays for, each with a usage record. `rid` is then the report's own id. */
+  /** The calls that a report's charge pays for, each with a usage record. The entry's `rid` is then the report's own id. */
   readonly calls?: readonly ReportedCall[] | undefined;
 }
 
-/** What recovery restores of one account: its totals in Postgres. */
+/** The state of one account in Postgres, from which recovery restores it in the ledger. */
 export interface AccountSnapshot {
   readonly accountId: string;
   readonly status: AccountStatus;
   readonly postedE8: bigint;
   readonly seq: number;
   readonly keys: readonly KeySnapshot[];
-  /** Entries so recent that a repetition may still arrive. */
+  /** The entries that are so recent that a repetition of their request may still arrive. */
   readonly closed: readonly ClosedEntry[];
-  /** Holds without a deadline, oldest first. If the balance does not cover all of them, recovery cuts the last ones. */
+  /** The holds without a deadline, oldest first. If the balance does not cover all of them, recovery reduces the newest ones. */
   readonly open: readonly OpenHold[];
 }
 
 export interface KeySnapshot extends SetKeyRequest {
   readonly spentE8: bigint;
-  /** For a key with a daily or monthly limit: the current day and month (numbered as in key-limits.ts), and what was spent in them. */
+  /** For a key with a daily or monthly limit: the current day and month (numbered as in key-limits.ts), and the amounts spent in them. */
   readonly windows?: SpendingWindows | undefined;
 }
 
@@ -281,24 +277,24 @@ export interface SpendingWindows {
   readonly monthSpentE8: bigint;
 }
 
-/** A hold without a deadline, as the feature that took it has recorded it. */
+/** A hold without a deadline, as recorded in Postgres by the feature that reserved it. */
 export interface OpenHold extends Payer {
   readonly rid: string;
   readonly amountE8: bigint;
 }
 
 export interface ClosedEntry extends Pick<OutboxEntry, 'rid' | 'kind' | 'keyId' | 'amountE8' | 'shortfallE8'> {
-  /** Set for a charged call that had an Idempotency-Key. */
+  /** The intent of a charged call with an Idempotency-Key; undefined for all other entries. */
   readonly intent?: PaidIntent | undefined;
 }
 
-/** A consistent view of some accounts of one shard: all of it is from one moment. */
+/** A consistent view of some accounts of one shard, read at one moment. */
 export interface LedgerInspection {
-  /** The time on the ledger's own clock, which also judges deadlines. */
+  /** The time on the ledger's own clock, which also decides about deadlines. */
   readonly nowMs: number;
   readonly accounts: ReadonlyMap<string, AccountState>;
   readonly keys: ReadonlyMap<string, KeyMoney>;
-  /** All open holds of these accounts, of any key. */
+  /** All open holds of these accounts, whatever their key. */
   readonly holds: readonly SeenHold[];
 }
 
@@ -311,90 +307,90 @@ export interface KeyMoney {
 export interface SeenHold extends Payer {
   readonly rid: string;
   readonly amountE8: bigint;
-  /** undefined for a hold without a deadline. */
+  /** When the lease ends, by the ledger's clock; undefined for a hold without a deadline. */
   readonly deadlineMs: number | undefined;
-  /** Whether a call took the hold. A call's hold has its facts, a sandbox's has none. */
+  /** Whether the hold belongs to a call. A call's hold has the call's facts; a sandbox's hold has none. */
   readonly ofCall: boolean;
 }
 
 export const SHARDS = 256;
 
-/** How long a closed reservation is remembered after its row is committed, and a tombstone after it was written. */
+/** How long the ledger keeps a closed reservation after its row is committed, and a tombstone after it was written. */
 export const CLOSED_MS = 15 * 60_000;
 
 /**
- * How long an Idempotency-Key is known after its call has ended, counted from when Postgres has the call's entry. It is shorter
- * than CLOSED_MS, because the reservation says how the call ended.
+ * How long the ledger keeps an Idempotency-Key after Postgres has the call's entry. It is shorter than CLOSED_MS, because the reservation
+ * says how the call ended.
  */
 export const INTENT_MS = 10 * 60_000;
 
-/** How many Idempotency-Keys of one account are known. A new key replaces the oldest one whose call has ended. */
+/** How many Idempotency-Keys of one account the ledger keeps. A new key replaces the oldest one whose call has ended. */
 export const MAX_INTENTS = 10_000;
 
-/** The money of calls. Only this part has a layer over it: the allowances of a node. */
+/** The operations for the money of calls. They alone have a second implementation that adds a node's allowances. */
 export interface Calls {
   reserve(request: ReserveRequest): MaybeLater<ReserveOutcome>;
   settle(request: SettleRequest): MaybeLater<SettleOutcome>;
   release(request: ReleaseRequest): MaybeLater<ReleaseOutcome>;
   renew(request: RenewRequest): Promise<RenewOutcome>;
-  /** Returns undefined if the account does not exist. Rejects with LedgerUnavailable while the ledger is not ready, and so does readKey. */
+  /** Returns undefined if the account does not exist. `readAccount` and `readKey` reject with LedgerUnavailable while the ledger is not ready. */
   readAccount(accountId: string): Promise<AccountState | undefined>;
   readKey(payer: Payer): Promise<KeyState | undefined>;
 }
 
-/** The entries on their way to Postgres. */
+/** The operations for outbox entries, which the shipper moves to Postgres. */
 export interface Outbox {
-  /** Returns the oldest entries of the shards' outboxes in order, at most `limit` each. The map has only shards with entries. */
+  /** Returns the oldest entries of these shards' outboxes in order, at most `limit` per shard. The map has only shards with entries. */
   readOutbox(shards: readonly number[], limit: number): Promise<ReadonlyMap<number, readonly OutboxEntry[]>>;
-  /** Forgets these entries, which were read from the head and committed as rows. Their reservations are forgotten after CLOSED_MS. */
+  /** Deletes these entries, which were read from the head of the outbox and committed to Postgres. Their reservations are deleted after CLOSED_MS. */
   trimOutbox(shard: number, entries: readonly OutboxEntry[]): Promise<void>;
-  /** Returns the outboxes' share of the memory that the ledger may use, from 0 to 1. */
+  /** Returns the share of the ledger's permitted memory that the outboxes use, from 0 to 1. */
   outboxShare(): Promise<number>;
 }
 
-/** What finds and repairs faults: lost holds, differences from Postgres, and a store that was emptied or went back in time. */
+/** The operations that find and repair faults: lost holds, differences from Postgres, and a store that was emptied or reset to an older state. */
 export interface Recovery {
-  /** Returns reservations of these shards whose lease has ended, of each shard the oldest first and at most `limit`. */
+  /** Returns reservations of these shards whose lease has ended: per shard at most `limit`, the oldest first. */
   due(shards: readonly number[], limit: number): Promise<readonly (Payer & { readonly rid: string })[]>;
   expire(payer: Payer, rid: string): Promise<ExpireOutcome>;
   /** Reads accounts of one shard, and some of their keys, at one moment. Rejects with LedgerUnavailable while the ledger is not ready. */
   inspect(shard: number, accountIds: readonly string[], keyIds: readonly string[]): Promise<LedgerInspection>;
   /**
-   * Returns true if the store was filled from Postgres and is still the same store. A store that was restarted, promoted or
-   * emptied may have gone back in time. Nothing uses it until recovery has compared it with Postgres (`open`).
+   * Returns true if the store was filled from Postgres and is still the same store. A store that was restarted, promoted or emptied may
+   * have an older state. The gateway does not use it until recovery has compared it with Postgres (`open`).
    */
   isReady(): Promise<boolean>;
-  /** Returns how long ago the ledger was opened, by its own clock. */
+  /** Returns how many milliseconds ago the ledger was opened, by its own clock. */
   openedAgoMs(): Promise<number>;
-  /** Stops a ledger that answers but is wrong. It answers nothing until `open`. */
+  /** Shuts a ledger that answers but has wrong data. It answers no operation until `open`. */
   shut(): Promise<void>;
-  /** The first step: marks the store. Returns the mark for `open`. */
+  /** Begins recovery by marking the store. Returns the mark, which `open` needs. */
   begin(): Promise<string>;
   /**
-   * Writes accounts that are missing or behind, with only the snapshot's open holds. An account whose seq is not lower keeps its
-   * money. Its status and its missing or outdated keys are still written, and so are the index entries of all keys.
+   * Writes the accounts that the ledger lacks or has in an older state, with only the snapshot's open holds. An account whose seq is not
+   * lower keeps its money. Its status and its missing or outdated keys are still written, and so are the index entries of all keys.
    */
   restore(accounts: readonly AccountSnapshot[]): Promise<void>;
   /**
-   * The last step: makes the ledger answer from now on. Returns `lost` if the writes since `begin` are gone; the ledger then
-   * stays shut. Without `begun`, as in tests, it opens the ledger without that check.
+   * Ends recovery: the ledger answers from now on. Returns `lost` if the writes since `begin` are gone; the ledger then stays shut. Without
+   * `begun`, as in tests, it opens without that check.
    */
   open(begun?: string): Promise<'opened' | 'lost'>;
 }
 
-/** The ledger that all nodes share: the three parts, and what accounts, keys and sandboxes need. */
+/** The ledger that all nodes share: the three interfaces above, and the operations for accounts, keys and sandboxes. */
 export interface Ledger extends Calls, Outbox, Recovery {
   reserve(request: ReserveRequest): Promise<ReserveOutcome>;
   settle(request: SettleRequest): Promise<SettleOutcome>;
   release(request: ReleaseRequest): Promise<ReleaseOutcome>;
   findKey(hash: string): Promise<FindKeyOutcome>;
-  /** Counts a call that was refused without a hold against the key's per-minute limit of calls. */
+  /** Counts a call that was refused without a hold in the key's per-minute limit of calls. */
   countRefused(payer: Payer): Promise<CountOutcome>;
-  /** Counts a request to our own API against this limit per minute of the key. */
+  /** Counts a request to the gateway's own API against a limit of `perMinute` per minute for the key. */
   countRequest(payer: Payer, perMinute: number): Promise<CountOutcome>;
   roll(request: RollRequest): Promise<RollOutcome>;
   credit(request: CreditRequest): Promise<CreditOutcome>;
-  /** Creates the account or changes its status. Rejects with LedgerUnavailable while the ledger is not ready, and so does setKey. */
+  /** Creates the account or changes its status. `setAccount` and `setKey` reject with LedgerUnavailable while the ledger is not ready. */
   setAccount(accountId: string, status: AccountStatus): Promise<void>;
   setKey(request: SetKeyRequest): Promise<void>;
   close(): Promise<void>;

@@ -1,6 +1,6 @@
 import { formatUsd } from '../base/money';
 
-/** The types of a limit: as it is kept, and as bodies show it (decimal USD, or a number). */
+/** The kinds of limits, and the types of a limit in the ledger (`kept`) and in bodies (`shown`): decimal USD or a number. */
 interface Kinds {
   usd: { readonly kept: bigint; readonly shown: string };
   count: { readonly kept: number; readonly shown: number };
@@ -8,11 +8,11 @@ interface Kinds {
 
 interface Limit {
   readonly kind: keyof Kinds;
-  /** The column of `api_keys`. */
+  /** The limit's column in the table `api_keys`. */
   readonly column: string;
-  /** The field of the key's hash in Redis. */
+  /** The limit's field in the key's hash in Redis. */
   readonly field: string;
-  /** The member of bodies. */
+  /** The limit's name in request and answer bodies. */
   readonly name: string;
 }
 
@@ -22,10 +22,10 @@ interface Limit {
  */
 const KEY_LIMITS = {
   limitE8: { kind: 'usd', column: 'limit_e8', field: 'limit', name: 'balanceLimit' },
-  // The limits per day and per month, in UTC by the ledger's clock. A charge counts when it is settled.
+  // Spending limits per day and per month, in UTC by the ledger's clock. A charge counts when it is settled.
   dailyLimitE8: { kind: 'usd', column: 'daily_limit_e8', field: 'day_limit', name: 'dailyLimit' },
   monthlyLimitE8: { kind: 'usd', column: 'monthly_limit_e8', field: 'month_limit', name: 'monthlyLimit' },
-  // The size of a bucket that refills evenly within a minute. A key may make that many calls at once, then one at a time.
+  // The size of a token bucket that refills evenly within a minute. A key may make that many calls at once, and then one whenever a token returns.
   callsPerMinute: { kind: 'count', column: 'calls_per_minute', field: 'calls', name: 'callsPerMinute' },
   tokensPerMinute: { kind: 'count', column: 'tokens_per_minute', field: 'tokens', name: 'tokensPerMinute' },
 } as const satisfies Record<string, Limit>;
@@ -39,7 +39,7 @@ export type KeyLimits = { readonly [K in Key]?: KindOf<K>['kept'] | undefined };
 /** Changes of limits. An absent limit stays as it is, and null removes it. */
 export type KeyLimitChanges = { readonly [K in Key]?: KeyLimits[K] | null };
 
-/** The limits of a key as its row has them. */
+/** The limits of a key as columns of its row in Postgres; null for no limit. */
 export type KeyLimitColumns = { readonly [K in Key as Table[K]['column']]: bigint | null };
 
 /** The limits of a key as bodies show them: amounts in USD, null for no limit. */
@@ -56,12 +56,12 @@ export const KEY_LIMIT_ROWS = Object.entries(KEY_LIMITS) as readonly [Key, Table
 export const LIMIT_FIELDS = KEY_LIMIT_ROWS.map(([, { field }]) => field);
 export const LIMIT_COLUMNS = KEY_LIMIT_ROWS.map(([, { column }]) => column);
 
-/** Returns all limits, so that a change removes those that it does not name. */
+/** Returns every limit, undefined where `limits` has none, so that a change removes the limits that it does not name. */
 export function limitsOf(limits: KeyLimits): KeyLimits {
   return Object.fromEntries(KEY_LIMIT_ROWS.map(([key]) => [key, limits[key]]));
 }
 
-/** Returns the limits that are set; `read` finds a limit where it is kept. */
+/** Returns the limits that are set. `read` looks up one limit in its source. */
 export function limitsFrom(
   read: (limit: Table[Key], key: Key) => bigint | number | string | null | undefined,
 ): KeyLimits {
@@ -84,7 +84,7 @@ export function changeLimits(changes: KeyLimitChanges, before?: KeyLimitColumns)
   return Object.fromEntries(after);
 }
 
-/** Returns the fields of a key's hash in Redis with their texts, which are empty for no limit. */
+/** Returns the limit fields of a key's hash in Redis with their texts; an empty text means no limit. */
 export function limitTexts(limits: KeyLimits): readonly (readonly [field: Table[Key]['field'], text: string])[] {
   return KEY_LIMIT_ROWS.map(([key, { field }]) => [field, limits[key]?.toString() ?? '']);
 }
@@ -97,7 +97,7 @@ export function showLimits(limits: KeyLimits): ShownKeyLimits {
   return Object.fromEntries(shown);
 }
 
-/** Returns the value of its kind for each limit, by its name in bodies. */
+/** Returns for each limit, by its name in bodies, the value that belongs to the limit's kind. */
 export function byLimitName<const T extends Record<keyof Kinds, unknown>>(its: T): ByLimitName<T> {
   return Object.fromEntries(KEY_LIMIT_ROWS.map(([, { name, kind }]) => [name, its[kind]])) as ByLimitName<T>;
 }

@@ -7,22 +7,22 @@ export interface IntentCall {
   readonly requestId: string;
 }
 
-/** The state of such a call, as its reservation has it. */
+/** The state and charge of the call of an Idempotency-Key, from the call's reservation. */
 export interface CallState {
   readonly state: string;
   readonly chargedE8: bigint;
 }
 
-/** How a new key gets room: which keys it replaces, and which keys of open calls move to the end. */
+/** How a new Idempotency-Key gets room: which old keys are dropped, and which keys of open calls become the newest. */
 interface Room {
   readonly dropped: readonly string[];
   readonly moved: readonly string[];
 }
 
-/** How long an account's keys are kept without a new one: longer than any call runs. An account that sends no more keys leaves nothing behind. */
+/** How long the ledger keeps an account's Idempotency-Keys after the last new one, in ms: longer than any call runs. An idle account's keys then expire. */
 const KEPT_MS = 86_400_000;
 
-/** How many of the oldest keys are searched for one whose call has ended. */
+/** How many of the oldest keys are searched for one whose call is no longer open. */
 const LOOKED_AT = 1_000;
 
 const NO_ROOM_NEEDED: Room = { dropped: [], moved: [] };
@@ -34,7 +34,7 @@ export class MemoryIntents {
   readonly #callOf: (rid: string) => CallState | undefined;
   readonly #now: () => number;
 
-  /** `callOf` returns undefined for a call whose key may be used again. */
+  /** `callOf` returns the state of a call, or undefined if the call's Idempotency-Key may be used again. */
   constructor(callOf: (rid: string) => CallState | undefined, now: () => number) {
     this.#callOf = callOf;
     this.#now = now;
@@ -51,7 +51,7 @@ export class MemoryIntents {
     return isCharged(call) ? { outcome: 'intent_charged', requestId, rid, chargedE8: call.chargedE8 } : undefined;
   }
 
-  /** Returns room for a new key, or undefined if there is none. */
+  /** Returns the room for a new Idempotency-Key, or undefined if the oldest keys all belong to open calls. */
   findRoom(accountId: string, key: string): Room | undefined {
     const calls = this.#callsOf(accountId);
     const excess = calls.size + (calls.has(key) ? 0 : 1) - MAX_INTENTS;
@@ -76,7 +76,7 @@ export class MemoryIntents {
     this.#forget();
   }
 
-  /** Gives a late settle the key that its usage record names. Returns false if another call, open or charged, owns that key. */
+  /** Assigns to a late settle the Idempotency-Key that its usage record names. Returns false if another call, open or charged, owns that key. */
   claim(accountId: string, rid: string, record: string): boolean {
     const { routing, requestId } = (record === '' ? {} : JSON.parse(record)) as RecordWithIntent;
     if (routing?.intent === undefined) return true;
@@ -88,12 +88,12 @@ export class MemoryIntents {
     return true;
   }
 
-  /** Records the key of an ended call, even if there is no room for it. */
+  /** Records the Idempotency-Key of an ended call, even if there is no room for it. */
   keep(accountId: string, rid: string, intent: PaidIntent): void {
     this.note(accountId, rid, intent, this.findRoom(accountId, intent.key));
   }
 
-  /** Returns all known keys by account, for tests. */
+  /** Returns all known Idempotency-Keys by account, for tests. */
   snapshot(): ReadonlyMap<string, ReadonlyMap<string, IntentCall>> {
     return new Map([...this.#accounts].map(([accountId, { calls }]) => [accountId, calls]));
   }

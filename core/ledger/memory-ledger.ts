@@ -51,14 +51,14 @@ import { type CallState, type IntentCall, MemoryIntents } from './memory-intents
 import { shardOf } from './shard';
 import { coverHolds, STATE_AFTER } from './snapshot';
 
-/** The size of an entry with its record, measured and rounded up. */
+/** The size of an outbox entry with its usage record, in bytes, measured and rounded up. */
 const ENTRY_BYTES = 2_048;
 
 export interface MemoryKey extends Mutable<KeyState>, LimitCounters {
   readonly accountId: string;
 }
 
-/** A reservation, or what the ledger remembers of a closed one, a credit or a tombstone. */
+/** An open reservation, or what the ledger keeps of a closed reservation, a credit or a tombstone. */
 interface Reservation {
   readonly accountId: string;
   /** undefined for a credit. */
@@ -67,16 +67,16 @@ interface Reservation {
   amountE8: bigint;
   chargedE8: bigint;
   shortfallE8: bigint;
-  /** JSON of what is known of the call; empty for a sandbox. */
+  /** What the process knows of the call, as JSON; empty for a sandbox. */
   readonly facts: string;
   /** How many tokens the call was expected to use; undefined if no limit counts them. */
   readonly tokens?: number;
 }
 
 /**
- * The ledger in this process: the reference model that the Redis scripts are compared with, and the ledger of the embedded
- * default. Each operation takes one turn of the event loop, so no other operation comes in between. Its memory is bounded as in
- * Redis: accounts, keys, open reservations, uncommitted entries, and closed reservations until CLOSED_MS after their commit.
+ * The ledger in this process: the reference model that the Redis scripts are compared with, and the ledger of the embedded default. Each
+ * operation runs within one turn of the event loop, so no other operation interferes. As in Redis, its memory holds only accounts, keys,
+ * open reservations, uncommitted entries, and closed reservations until CLOSED_MS after their commit.
  */
 export class MemoryLedger implements Ledger {
   protected readonly now: () => number;
@@ -90,7 +90,7 @@ export class MemoryLedger implements Ledger {
   readonly #deadlines = new Map<number, Map<string, number>>();
   readonly #outboxes = new Map<number, OutboxEntry[]>();
   #entries = 0;
-  /** When each closed reservation is forgotten, soonest first. */
+  /** The time at which the ledger forgets each closed reservation, soonest first. */
   readonly #forgetAt = new Map<string, number>();
   readonly #intents = new MemoryIntents(
     (rid) => this.#callOf(rid),
@@ -376,7 +376,7 @@ export class MemoryLedger implements Ledger {
     return (waiting * ENTRY_BYTES) / getHeapStatistics().heap_size_limit;
   }
 
-  /** Returns Infinity: the ledger is as old as its process, so no other process keeps anything for it. */
+  /** Returns Infinity: this ledger starts with its process, so no other process can have settlements for it. */
   async openedAgoMs(): Promise<number> {
     return Number.POSITIVE_INFINITY;
   }
@@ -474,7 +474,7 @@ export class MemoryLedger implements Ledger {
     return this.keyOf(request) === undefined ? undefined : closedNow(request, 'open');
   }
 
-  /** Returns what is charged: the cost, but beyond the hold at most what is available and what the limits of the key leave. */
+  /** Returns the amount to charge: the cost. Beyond the hold, it charges at most the available balance and what the key's limits leave. */
   protected affordable(request: SettleRequest, holdE8: bigint): bigint {
     const { accountId, costE8 } = request;
     if (costE8 <= holdE8) return costE8;
@@ -498,7 +498,7 @@ export class MemoryLedger implements Ledger {
     this.#close(request, rid, reservation, 'charge', record);
   }
 
-  /** Gives the hold back and writes the closing entry. The charge has been taken before. */
+  /** Returns the hold to the balance and writes the closing entry. The caller has already deducted the charge. */
   #close(payer: Payer, rid: string, reservation: Reservation, kind: EntryKind, record: string): void {
     const account = this.#accountOf(payer.accountId);
     account.availableE8 += reservation.amountE8;
@@ -532,7 +532,7 @@ export class MemoryLedger implements Ledger {
     throw new WrongPayer(`${rid} belongs to another account or key`);
   }
 
-  /** Returns the call of an Idempotency-Key, or undefined if the key may be used again. */
+  /** Returns the state of the call that owns an Idempotency-Key, or undefined if the key may be used again. */
   #callOf(rid: string): CallState | undefined {
     const freeAt = (this.#forgetAt.get(rid) ?? Number.POSITIVE_INFINITY) - (CLOSED_MS - INTENT_MS);
     return this.now() < freeAt ? this.#reservations.get(rid) : undefined;
@@ -566,13 +566,15 @@ export class MemoryLedger implements Ledger {
 
   #keyThere(payer: Payer): MemoryKey {
     const key = this.keyOf(payer);
-    if (key === undefined) throw new Error(`a reservation is open on key ${payer.keyId}, which is not there`);
+    if (key === undefined)
+      throw new Error(`the key ${payer.keyId} of an open reservation does not exist in the ledger`);
     return key;
   }
 
   #accountOf(accountId: string): Mutable<AccountState> {
     const account = this.accounts.get(accountId);
-    if (account === undefined) throw new Error(`a reservation is open on account ${accountId}, which is not there`);
+    if (account === undefined)
+      throw new Error(`the account ${accountId} of an open reservation does not exist in the ledger`);
     return account;
   }
 
@@ -595,7 +597,7 @@ function closedNow(payer: { accountId: string; keyId: string | undefined }, stat
   return { accountId, keyId, state, amountE8: 0n, chargedE8: 0n, shortfallE8: 0n, facts: '' };
 }
 
-/** Returns the outcome of a roll that is decided without looking at money, or undefined if the roll may continue. */
+/** Returns the outcome of a roll if the states of both reservations decide it; undefined if the roll continues with the money. */
 function refuseRoll(
   first: Reservation | undefined,
   following: Reservation | undefined,

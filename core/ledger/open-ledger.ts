@@ -9,24 +9,21 @@ import { startShipperThread } from './outbox/shipper-thread';
 import { RedisLedger } from './redis/redis-ledger';
 import type { ReplicaPolicy } from './redis/replicas';
 
-/**
- * Refuses to start with only one of Redis and Postgres: with a ledger in each process over a shared Postgres, two processes would
- * spend the same money.
- */
+/** Refuses to start with only one of Redis and Postgres. Two processes that share Postgres, each with its own ledger, would spend the same money. */
 export function refuseHalfOfTheStores({ REDIS_URL: redis = '', DATABASE_URL: database = '' }: NodeJS.ProcessEnv): void {
   if ((redis === '') === (database === '')) return;
   const [set, missing] = redis === '' ? ['DATABASE_URL', 'REDIS_URL'] : ['REDIS_URL', 'DATABASE_URL'];
   throw new StartFailure(`${set} is set, but ${missing} is not: set both, or neither to use the embedded stores.`);
 }
 
-/** `store` grants allowances; undefined for the ledger in the process, which needs none. */
+/** The opened ledger. `store` grants allowances; it is undefined for the embedded ledger, which needs none. */
 interface OpenedLedger {
   readonly ledger: Ledger;
   readonly store: (Ledger & AllowanceStore) | undefined;
   readonly redis: RedisClient | undefined;
 }
 
-/** Opens the ledger. Without Redis it is in the process: the embedded default. */
+/** Opens the ledger. Without a Redis URL, the ledger runs in this process: the embedded default. */
 export async function openLedger(redisUrl: string | undefined, replicas: ReplicaPolicy): Promise<OpenedLedger> {
   if (redisUrl === undefined || redisUrl === '') {
     if (replicas.waitReplicas > 0)

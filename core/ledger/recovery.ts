@@ -18,34 +18,34 @@ import { type KeyLimitColumns, LIMIT_COLUMNS, limitsOfRow } from './limit-fields
 import { resendCredits } from './outbox/credits';
 import { findWaiting, lockAllShards, type ShipOptions, shipShards } from './outbox/ship';
 
-/** How many accounts are read at once, with their recently closed reservations. */
+/** How many accounts recovery reads at once, with their recently closed reservations. */
 const ACCOUNTS_AT_ONCE = 100;
 
-/** How many closed reservations of one account recovery restores at most. Earlier ones are looked up in Postgres. */
+/** How many closed reservations of one account recovery restores at most. The ledger looks up earlier ones in Postgres. */
 const MAX_CLOSED = 1_000;
 
-/** The longest call whose Idempotency-Key recovery restores. Longer calls are rare. */
+/** The longest duration of a call whose Idempotency-Key recovery restores. Longer calls are rare. */
 const MAX_CALL_MS = 45 * 60_000;
 
 /** How often a long recovery logs its progress. */
 const LOG_EVERY_MS = 2_000;
 
-/** The advisory lock that lets one process at a time recover. */
+/** The Postgres advisory lock that lets only one process at a time recover. */
 const RECOVERY_LOCK = 0x70_6c_68;
 
 export interface RecoverOptions extends ShipOptions {
   readonly ledger: Ledger;
 }
 
-/** Fills the ledger if it is empty. Every start of a process does this, with either ledger. */
+/** Fills the ledger from Postgres if the ledger is empty. Every process does this at its start, with the Redis or the embedded ledger. */
 export async function ensureReady(options: RecoverOptions): Promise<void> {
   if (!(await options.ledger.isReady())) await recover(options);
 }
 
 /**
- * Restores from Postgres a ledger that is not ready. It first ships what the outboxes still hold, then writes the accounts that
- * are missing or behind, and finally opens the ledger. Processes that start at the same time wait for each other, and the later
- * ones find the ledger ready.
+ * Restores a ledger that is not ready from Postgres. It first ships what the outboxes still hold, then writes the accounts that are missing
+ * or outdated, and finally opens the ledger. Processes that start at the same time wait for each other, and the later ones find the ledger
+ * ready.
  */
 export async function recover(given: RecoverOptions): Promise<void> {
   const options = { ...given, isRecovery: true };
@@ -60,13 +60,13 @@ export async function recover(given: RecoverOptions): Promise<void> {
 }
 
 /**
- * Returns how many accounts were compared, or undefined if another process has recovered the ledger. Returns `again` if entries
- * must be shipped first, or if the ledger was lost meanwhile.
+ * Returns how many accounts it compared, or undefined if another process has already recovered the ledger. Returns `again` if entries must
+ * be shipped first, or if the ledger was lost meanwhile.
  */
 function restoreLocked(options: RecoverOptions): Promise<number | 'again' | undefined> {
   const { ledger, database } = options;
-  // Another process may hold the lock for long, so waiting has no timeout. A process that hangs loses the lock, because
-  // Postgres ends transactions that are idle for too long.
+  // Waiting has no timeout, because another process may hold the lock for long. A process that hangs loses the lock, because Postgres ends
+  // transactions that are idle for too long.
   return withoutTimeLimit(database, async (trx) => {
     await trx.raw('SELECT pg_advisory_xact_lock(?::bigint)', [RECOVERY_LOCK]);
     if (await ledger.isReady()) return undefined;
@@ -78,7 +78,7 @@ function restoreLocked(options: RecoverOptions): Promise<number | 'again' | unde
   });
 }
 
-/** Ships all entries. It waits for shards that another process is shipping, because their entries must be in Postgres before it is read. */
+/** Ships all entries. It waits for shards that another process is shipping, because recovery reads Postgres next and must find their entries there. */
 async function shipAll(options: ShipOptions): Promise<void> {
   for (;;) {
     const waiting = await findWaiting(options.ledger);
@@ -220,8 +220,8 @@ interface ClosedRow {
 }
 
 /**
- * Reads the entries that are so recent that a repetition may still arrive; for a very busy account only the last ones. It skips
- * reports, because a report's id is no reservation. If a reported call is settled again, Postgres is asked about it.
+ * Reads the entries that are so recent that a repeated operation may still arrive; for a very busy account only the last ones. It skips
+ * reports, because a report's id is no reservation. If a reported call is settled again, the spool looks it up in Postgres.
  */
 async function readClosed(trx: Knex, accountIds: string): Promise<readonly ClosedRow[]> {
   const { rows } = await trx.raw<{ rows: ClosedRow[] }>(
@@ -237,7 +237,7 @@ async function readClosed(trx: Knex, accountIds: string): Promise<readonly Close
 }
 
 interface IntentRow extends ClosedRow {
-  /** Whether a report charged for the call, so that no entry has its reservation. */
+  /** Whether an allowance report charged for the call; then no entry has the call's reservation. */
   readonly isReported: boolean;
   readonly requestId: string;
   readonly key: string;
@@ -245,7 +245,7 @@ interface IntentRow extends ClosedRow {
 }
 
 /**
- * Reads the Idempotency-Keys of charged calls. A record has the time when its call began, so it does not find calls longer than
+ * Reads the Idempotency-Keys of charged calls. It searches records by the time when the call began, so it misses calls longer than
  * MAX_CALL_MS. For a very busy account it reads only the last calls.
  */
 async function readIntents(trx: Knex, accountIds: string): Promise<readonly IntentRow[]> {
@@ -271,7 +271,7 @@ function toIntent({ requestId, key, body }: IntentRow): PaidIntent {
   return { key, body, requestId };
 }
 
-/** Reads the holds that are still open. A hold with an entry is closed, even if its owner has not recorded that yet. */
+/** Reads the holds that are still open. A hold with a ledger entry is closed, even if the feature that took it has not recorded that yet. */
 async function readStillOpen(trx: Knex, accounts: readonly AccountRow[]): Promise<readonly OpenHold[]> {
   const holds = await readOpenHolds(
     trx,
@@ -311,9 +311,8 @@ export type HoldSource = (database: Knex, accountIds: readonly string[]) => Prom
 const sources: HoldSource[] = [];
 
 /**
- * Registers a source of open holds without a deadline, because the ledger does not write these to the database. Each feature that
- * takes them (sandboxes, for their billing periods) lists its open holds here, so that recovery can restore them. It registers
- * before the stores are opened.
+ * Registers a source of open holds without a deadline, because the ledger does not write these to the database. Each feature that takes
+ * such holds (sandboxes, for their billing periods) registers a source before the stores are opened. Recovery then restores the holds.
  */
 export function registerHoldSource(source: HoldSource): () => void {
   sources.push(source);

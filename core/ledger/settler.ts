@@ -10,21 +10,21 @@ import type { Spool } from './spool/spool';
 import type { Closing } from './spool/spool-file';
 
 interface Settled {
-  /** The charged amount or, while the ledger is late, the cost that it will charge. */
+  /** The charged amount or, until the ledger answers, the cost that it will charge. */
   readonly chargedE8: bigint;
-  /** False if the ledger has not answered yet. The settle then continues by itself. */
+  /** Whether the ledger answered in time. If not, the settler repeats the settle in the background. */
   readonly inTime: boolean;
 }
 
-/** Closes reservations: no caller waits long for it, and no charge is given up early. */
+/** Closes reservations. It answers callers quickly, and retries charges that the ledger has not confirmed. */
 export interface Settler {
   settle(request: SettleRequest): Promise<Settled>;
-  /** Settles, and resolves with what `read` makes of the outcome. */
+  /** Settles, and resolves with the result of `read` for the outcome. */
   settle<T>(request: SettleRequest, read: (settled: Settled) => T): Promise<T>;
   release(request: ReleaseRequest): Promise<{ readonly inTime: boolean }>;
-  /** Returns how many operations are under way or being repeated. */
+  /** Returns how many operations are running or being retried. */
   pending(): number;
-  /** Starts no more repetitions, and resolves when the operations under way have ended. */
+  /** Starts no more retries, and resolves when the running operations have ended. */
   readonly stop: Stop;
 }
 
@@ -32,22 +32,22 @@ interface SettlerOptions {
   readonly ledger: Pick<Calls, 'settle' | 'release'>;
   readonly shipper: Pick<Shipper, 'nudge'>;
   readonly log: Logger;
-  /** Keeps on disk what is sent; absent in tests of something else. */
+  /** Keeps on disk what the settler sends to the ledger; absent in tests that do not need it. */
   readonly spool?: Pick<Spool, 'keep'>;
-  /** How many operations are repeated at once. Beyond that, a hold that is not closed ends with its lease. */
+  /** How many operations are retried at once. Beyond that, a hold that cannot be closed expires with its lease. */
   readonly maxPending?: number;
   readonly giveUpAfterMs?: number;
 }
 
 const KEPT = Promise.resolve();
 
-/** The caller gets an answer within this time. */
+/** The longest time that a caller waits for the ledger, in ms. */
 const ANSWER_WITHIN_MS = 240;
 const FIRST_PAUSE_MS = 100;
 const MAX_PAUSE_MS = 5_000;
 
 type Answer = { readonly outcome: string };
-/** The reason why there is no outcome yet. */
+/** The ledger gave no outcome; `why` is the reason. */
 type Failure = { readonly outcome: 'none'; readonly why: string };
 
 /** Creates a settler. It may repeat an operation, because the reservation's id makes that safe. The spool retries what the settler gives up. */
@@ -57,7 +57,7 @@ export function createSettler(options: SettlerOptions): Settler {
   const sleepers = new Set<() => void>();
   let stopped = false;
   let repeating = 0;
-  /** How many closings wait for the spool. */
+  /** How many closings wait until the spool has written them. */
   let keeping = 0;
 
   const pause = (ms: number) =>
@@ -71,7 +71,7 @@ export function createSettler(options: SettlerOptions): Settler {
       sleepers.add(wake);
     });
 
-  /** Asks once. Returns the outcome, or the reason why there is none. */
+  /** Calls the ledger once. Returns the outcome, or the reason why there is none. */
   const attempt = <T extends Answer>(ask: () => MaybeLater<T>): MaybeLater<T | Failure> => {
     try {
       const answer = ask();
@@ -81,7 +81,7 @@ export function createSettler(options: SettlerOptions): Settler {
     }
   };
 
-  /** Asks until there is an outcome. Returns undefined if it gives up. */
+  /** Calls the ledger until there is an outcome. Returns undefined if it gives up. */
   const insist = async <T extends Answer>(
     rid: string,
     ask: () => MaybeLater<T>,
@@ -113,7 +113,7 @@ export function createSettler(options: SettlerOptions): Settler {
     return answer;
   };
 
-  /** Resolves with the work's answer, or with `otherwise()` if the work takes too long. The work continues. */
+  /** Resolves with the result of `work`, or with `fallback()` if the work takes longer than ANSWER_WITHIN_MS. The work continues. */
   const within = <T>(work: Promise<T>, fallback: () => T): Promise<T> =>
     new Promise((resolve, reject) => {
       underWay.add(work);
@@ -135,8 +135,8 @@ export function createSettler(options: SettlerOptions): Settler {
     });
 
   /**
-   * Keeps a closing on disk, then asks the ledger. `read` gets the result at once if the ledger answers at once. Otherwise this
-   * asks until there is an outcome, and `read` gets `late()` if that takes too long.
+   * Keeps a closing on disk, then sends it to the ledger. `read` gets the outcome at once if the ledger answers at once. Otherwise this
+   * retries until there is an outcome, and `read` gets `late()` if that takes too long.
    */
   const close = <T extends Answer, S, R>(
     line: Closing,
@@ -157,7 +157,7 @@ export function createSettler(options: SettlerOptions): Settler {
   const settled = (request: SettleRequest, answer: SettleOutcome | undefined): Settled => {
     const { rid, costE8 } = request;
     if (answer?.outcome === 'settled') {
-      // The caller learns that less than the cost was charged. If the ledger loses this settle, it must not charge more later.
+      // The caller learns the reduced charge. If the ledger loses this settle, the spool must not charge more later.
       if (answer.shortfallE8 > 0n) void spool?.keep({ ...closingOf('settle', request), costE8: answer.chargedE8 });
       shipper.nudge(request.accountId);
       return { chargedE8: answer.chargedE8, inTime: true };

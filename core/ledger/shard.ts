@@ -1,13 +1,13 @@
 import { SHARDS } from './ledger';
 
-/** The table for CRC-32. Some versions of Node 20 have no zlib.crc32. */
+/** The table for CRC-32, which exists because some versions of Node 20 have no zlib.crc32. */
 const TABLE = Uint32Array.from({ length: 256 }, (_, byte) => {
   let value = byte;
   for (let bit = 0; bit < 8; bit++) value = value & 1 ? (value >>> 1) ^ 0xedb88320 : value >>> 1;
   return value >>> 0;
 });
 
-/** Returns the CRC-32 (ISO-HDLC) of a text in ASCII. */
+/** Returns the CRC-32 (ISO-HDLC) of an ASCII text. */
 function crc32(text: string): number {
   let crc = 0xffffffff;
   for (let index = 0; index < text.length; index++) {

@@ -1,7 +1,7 @@
 import { smallest } from './amount';
 import type { AccountSnapshot, EntryKind, OpenHold } from './ledger';
 
-/** The state of a reservation, or of a credit's tombstone, after an entry of each kind. */
+/** The state of a reservation, or of a credit's tombstone, after an entry of the given kind. */
 export const STATE_AFTER: Readonly<Record<EntryKind, 'credited' | 'settled' | 'released' | 'expired'>> = {
   credit: 'credited',
   charge: 'settled',
@@ -16,8 +16,8 @@ interface CoveredHolds {
 }
 
 /**
- * Returns the open holds of a snapshot as far as its balance covers them. A top-up that is still on its way to Postgres may be
- * missing in the balance, and holds never exceed it.
+ * Returns the open holds of a snapshot as far as its balance covers them. The balance may lack a credit that is not in Postgres yet, and
+ * holds never exceed the balance.
  */
 export function coverHolds({ postedE8, open }: Pick<AccountSnapshot, 'postedE8' | 'open'>): CoveredHolds {
   const heldByKey = new Map<string, bigint>();

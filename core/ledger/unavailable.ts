@@ -7,7 +7,7 @@ export function ledgerUnavailable(cause?: unknown): GatewayError {
 }
 
 /**
- * Asks the ledger.
+ * Runs an operation of the ledger.
  * @throws GatewayError LEDGER_UNAVAILABLE instead of `LedgerUnavailable`
  */
 export async function askLedger<T>(ask: () => Promise<T>): Promise<T> {

@@ -3,13 +3,13 @@ import type { Knex } from 'knex';
 import { hashToken, type SessionTimes } from '../sign-in/sessions';
 import { writeAudit } from '../storage/audit';
 
-/** A session of the operator's page. The database keeps only the SHA-256 of the token that the browser holds. */
+/** A session of the operator's page. The database stores only the SHA-256 of the session token in the browser's cookie. */
 export interface StoredSession {
   readonly token: string;
-  /** SHA-256 of the named token that opened the session. The hash of ADMIN_TOKEN, which may be guessable, is sealed with the session's token. */
+  /** SHA-256 of the named token that opened the session. For ADMIN_TOKEN, which may be guessable, an HMAC of its hash with the session's token as key. */
   readonly operatorToken: string;
   readonly createdAt: Date;
-  /** The latest end of the session, however much it is used. */
+  /** The latest end of the session, even if the operator uses it constantly. */
   readonly expiresAt: Date;
 }
 
@@ -23,16 +23,16 @@ interface SessionRow {
 }
 
 interface Opener {
-  /** SHA-256 of the operator's token. */
+  /** SHA-256 of the operator's token, or of ADMIN_TOKEN. */
   readonly hash: string;
   readonly isAdmin: boolean;
   readonly actor: string;
 }
 
-/** The last use is stored at most once in this time, not with every request. */
+/** How often the last use of a session is stored at most, so that not every request writes to the database. */
 const NOTE_USE_EVERY_MS = 60_000;
 
-/** Begins a session, and deletes sessions that have ended. */
+/** Creates a session, and deletes expired sessions. */
 export async function beginOperatorSession(
   database: Knex,
   { hash, isAdmin, actor }: Opener,
@@ -57,7 +57,7 @@ export async function beginOperatorSession(
   return { token, operatorToken, createdAt, expiresAt };
 }
 
-/** Returns undefined if the session does not exist or has ended. */
+/** Returns the session of a token; undefined if it does not exist or has ended. */
 export async function findOperatorSession(database: Knex, token: string): Promise<StoredSession | undefined> {
   const hash = hashToken(token);
   const row = await database<SessionRow>('operator_sessions')

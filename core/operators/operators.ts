@@ -26,17 +26,17 @@ import { mayDo, type OperatorRole } from './roles';
 import { findOperatorToken, noteOperatorTokenUse, type OperatorToken } from './tokens';
 import { WrongTokens } from './wrong-tokens';
 
-/** The operator whose token a request shows. */
+/** The operator whose token a request contains. */
 export interface Operator {
   /** The token's name; `admin` for ADMIN_TOKEN. */
   readonly name: string;
   readonly role: OperatorRole;
-  /** The name in the audit log. */
+  /** The operator's name in the audit log. */
   readonly actor: OperatorActor;
   readonly expiresAt: Date | undefined;
 }
 
-/** A session of the operator's page, with its operator. */
+/** A session of the operator's page, together with its operator. */
 export interface OperatorSession extends StoredSession {
   readonly operator: Operator;
 }
@@ -50,19 +50,19 @@ interface OperatorsOptions {
   readonly now?: () => number;
 }
 
-/** How long after reading a token a process accepts it while the database is unreachable. The token then allows only reading. */
+/** How long a process accepts a token after last reading it, in ms, while the database is unreachable. The token then allows only reading. */
 const REMEMBERED_MS = 3_600_000;
 const MIN_REMEMBERED = 1_000;
-/** The last use of a token is stored at most once in this time. */
+/** How often the last use of a token is stored at most. */
 const NOTED_EVERY_MS = 60_000;
 
 interface Remembered {
-  /** Undefined once it is revoked. */
+  /** Undefined if the database no longer had the token at the last read. */
   readonly token: OperatorToken | undefined;
   readonly atMs: number;
 }
 
-/** Decides what the token of a request lets its operator do. */
+/** Authenticates the tokens of operators, and checks whether a token's role allows a request. */
 export class Operators {
   readonly #options: OperatorsOptions;
   readonly #adminHash: Buffer;
@@ -78,8 +78,8 @@ export class Operators {
   }
 
   /**
-   * Returns the operator whose token a request shows. It asks the database with every request, because no process may accept a
-   * token after its revocation was answered. A right token is accepted, whatever wrong ones its address has shown.
+   * Returns the operator whose token a request contains. It queries the database with every request, because no process may accept a token
+   * once its revocation was confirmed. A valid token is accepted even if the same address has sent wrong ones.
    * @throws GatewayError INVALID_API_KEY, ADMIN_TOKEN_SLOWED, OPERATOR_ROLE_NEEDED, or the database's error
    */
   async admit(request: IncomingMessage, needed: OperatorRole): Promise<Operator> {
@@ -101,7 +101,7 @@ export class Operators {
   }
 
   /**
-   * Begins a session of the operator's page with a token that may read.
+   * Creates a session of the operator's page for a token that may read.
    * @throws GatewayError INVALID_API_KEY, ADMIN_TOKEN_SLOWED, OPERATOR_ROLE_NEEDED
    */
   async signIn(request: IncomingMessage, shown: string, times: SessionTimes): Promise<OperatorSession> {
@@ -115,8 +115,8 @@ export class Operators {
   }
 
   /**
-   * Returns the session of a request; a change must carry its CSRF token. It looks the operator up again, because a session ends
-   * with its token.
+   * Returns the session of a request. A request that changes something must carry the session's CSRF token. It looks the operator up again,
+   * because a session ends when its operator token ends.
    * @throws GatewayError NOT_SIGNED_IN, FORBIDDEN
    */
   async session(request: IncomingMessage): Promise<OperatorSession> {
@@ -161,12 +161,12 @@ export class Operators {
     return { name, role, actor: `token:${name}`, expiresAt };
   }
 
-  /** Reads a token. While the database is unreachable, it returns the token as last read, because an outage must not blind monitoring. */
+  /** Reads a token. While the database is unreachable, it returns the token as last read, because monitoring must continue in an outage. */
   async #read(hash: string, needed: OperatorRole): Promise<OperatorToken | undefined> {
     try {
       const token = await findOperatorToken(this.#options.database, hash);
       const known = this.#remembered.get(hash);
-      // A wrong token is not remembered, so that a guesser does not displace right ones.
+      // A wrong token is not cached, because guesses would displace valid tokens.
       if (token !== undefined || known !== undefined) this.#remembered.set(hash, { token, atMs: this.#now() });
       return token;
     } catch (error) {
@@ -201,11 +201,11 @@ function roleNeeded({ name, role }: Operator, needed: OperatorRole): GatewayErro
 
 interface AdminToken {
   readonly token: string;
-  /** The file that keeps the token; undefined if it came from the environment. */
+  /** The path of the file that contains the token; undefined if the token came from the environment. */
   readonly file: string | undefined;
 }
 
-/** The minimum length of a token: attackers can guess as fast as they open connections. */
+/** The minimum length of a token. It is long because attackers can guess as fast as they open connections. */
 const MIN_TOKEN_LENGTH = 24;
 
 /** @throws StartFailure if `ADMIN_TOKEN` is too short for an admin listener that other machines reach */
@@ -217,7 +217,7 @@ export function refuseShortToken(token: string | undefined, hostname: string): v
   );
 }
 
-/** Returns `ADMIN_TOKEN`, or a token that is made at the first start and kept in the data folder, readable only by the file's owner. */
+/** Returns `ADMIN_TOKEN`. If it is not set, returns the token in the data folder, which the first start creates and only the file's owner can read. */
 export function readAdminToken(fromEnvironment: string | undefined, dataFolder: string): AdminToken {
   if (fromEnvironment !== undefined && fromEnvironment !== '') return { token: fromEnvironment, file: undefined };
   const file = join(dataFolder, 'admin-token');

@@ -1,6 +1,6 @@
 import { oneOf } from '../http/shape';
 
-/** What a token lets an operator do. Each role may also do what the roles before it may. */
+/** The permissions that a token's role grants. Each role includes the permissions of the roles before it. */
 export const ROLES = {
   metrics: 'reads the metrics',
   read: 'reads everything but secrets',
@@ -11,16 +11,16 @@ export const ROLES = {
 /** The role of an operator's token. */
 export type OperatorRole = keyof typeof ROLES;
 
-/** The names of the roles, from the one that may do least. */
+/** The names of the roles, from the fewest permissions to the most. */
 export const ROLE_NAMES = Object.keys(ROLES) as OperatorRole[];
 
-/** The role that a route of the admin listener needs if it names none. */
+/** The role that a route of the admin listener needs if the route declares none. */
 export const USUAL_ROLE: OperatorRole = 'owner';
 
 /** The schema of a role in the OpenAPI document. */
 export const ROLE = oneOf(...ROLE_NAMES);
 
-/** Returns whether an operator of `role` may do what needs the role `needed`. */
+/** Returns whether the role `role` includes the permissions of the role `needed`. */
 export function mayDo(role: OperatorRole, needed: OperatorRole): boolean {
   return ROLE_NAMES.indexOf(role) >= ROLE_NAMES.indexOf(needed);
 }

@@ -6,7 +6,7 @@ import { writeAudit } from '../storage/audit';
 import { newestPage, type Page, type PageRequest, UUID } from '../storage/page';
 import type { OperatorRole } from './roles';
 
-/** A named token of an operator, without its secret. */
+/** A named operator token, without its secret. */
 export interface OperatorToken {
   readonly id: string;
   readonly name: string;
@@ -16,7 +16,7 @@ export interface OperatorToken {
   readonly createdAt: Date;
   readonly expiresAt: Date | undefined;
   readonly revokedAt: Date | undefined;
-  /** The time of the last use, to the minute. */
+  /** When the token was last used, to the minute; undefined if never. */
   readonly lastUsedAt: Date | undefined;
 }
 
@@ -34,7 +34,7 @@ interface TokenRow {
   readonly last_used_at: Date | null;
 }
 
-/** Creates a token and returns its secret this once. @throws CONFLICT if a token has or had the name */
+/** Creates a token and returns its secret, which is never shown again. @throws CONFLICT if a token has or had the name */
 export async function createOperatorToken(
   database: Knex,
   { name, role, expiresAt }: NewOperatorToken,
@@ -62,12 +62,12 @@ export async function createOperatorToken(
   return { secret, token: toToken(row) };
 }
 
-/** Lists tokens, newest first, including revoked and expired ones. */
+/** Lists operator tokens, newest first, including revoked and expired ones. */
 export async function listOperatorTokens(database: Knex, asked: PageRequest): Promise<Page<OperatorToken>> {
   return newestPage(database<TokenRow>('operator_tokens'), asked, async (row: TokenRow) => toToken(row));
 }
 
-/** Revokes a token. Once it resolves, no node accepts the token any more. Safe to repeat. @throws NOT_FOUND */
+/** Revokes a token. Once it resolves, every node refuses the token. Safe to repeat. @throws NOT_FOUND */
 export async function revokeOperatorToken(database: Knex, id: string, actor: string): Promise<OperatorToken> {
   if (!UUID.test(id)) throw noToken();
   return database.transaction(async (transaction) => {
@@ -105,5 +105,5 @@ function toToken(row: TokenRow): OperatorToken {
 }
 
 function noToken() {
-  return fail('NOT_FOUND', { message: 'There is no such token.' });
+  return fail('NOT_FOUND', { message: 'No operator token has this id.' });
 }

@@ -5,13 +5,13 @@ import { RecentlyUsed } from '../base/recently-used';
 import { clientPlace, type Proxies } from '../http/proxies';
 import type { OperatorRole } from './roles';
 
-/** How many wrong tokens an address may show without a wait. */
+/** How many wrong tokens an address may send before it must wait. */
 const FREE = 20;
-/** The longest wait. Each further wrong token doubles the wait up to this. */
+/** The longest wait, in seconds. Each further wrong token doubles the wait up to this. */
 const MAX_WAIT_SECONDS = 300;
-/** After this time without a wrong token, the count of an address starts again. */
+/** How long after its last wrong token the count of an address restarts, in ms. */
 const FORGOTTEN_AFTER_MS = 900_000;
-/** How many addresses are remembered at least. Those that were quiet for longest are forgotten first. */
+/** How many addresses are remembered at least. The address whose last wrong token is oldest is dropped first. */
 const MIN_PLACES = 10_000;
 const LOGGED_EVERY_MS = 60_000;
 
@@ -22,9 +22,9 @@ interface Tries {
 }
 
 /**
- * Counts wrong tokens in this process by the address that shows them, and returns how to refuse each. A right token is recognised
- * earlier and never comes here. A guesser can therefore not lock an operator out, even from the operator's own address. The wait
- * slows a guesser that respects it; any other guesser needs a new connection for each guess.
+ * Counts wrong tokens in this process by client address, and returns the error for each. A valid token is recognized earlier and never
+ * reaches this class. A guesser can therefore not lock an operator out, even from the operator's own address. The wait slows a guesser that
+ * respects it; any other guesser needs a new connection for each guess.
  */
 export class WrongTokens {
   readonly #tries = new RecentlyUsed<Tries>(MIN_PLACES);
@@ -40,7 +40,7 @@ export class WrongTokens {
     this.#now = now;
   }
 
-  /** Returns the error for a request without a right token. A request without credentials is not a guess. */
+  /** Returns the error for a request without a valid token. A request without credentials does not count as a guess. */
   refuse(
     request: IncomingMessage,
     needed: OperatorRole,
@@ -76,7 +76,7 @@ export class WrongTokens {
     if (nowMs - this.#loggedMs < LOGGED_EVERY_MS) return;
     this.#log.warn(
       { place, slowed: this.#slowed },
-      'wrong admin tokens are slowed: somebody guesses, or has an old one',
+      'wrong admin tokens are slowed: a client is guessing tokens or has an old one',
     );
     this.#loggedMs = nowMs;
     this.#slowed = 0;

@@ -4,8 +4,8 @@ import { repeatsName } from '../http/raw-json';
 import { memberPath } from './translation-rules';
 
 /**
- * These functions read members of one kind. They refuse a value of another kind, because translation would silently lose it.
- * `path` is the object's place in the request.
+ * These functions read members of one type. They refuse a value of another type, because translation would silently lose it. `path` is the
+ * object's path in the request.
  */
 
 /** Returns a text. @throws NotTranslatable for anything but text */
@@ -44,7 +44,7 @@ export function booleanAt(object: JsonObject, name: string, path = ''): boolean 
   return value === undefined || typeof value === 'boolean' ? value : mustBe('true or false', name, path);
 }
 
-/** Returns a word. @throws NotTranslatable for anything but one of `words` */
+/** Returns one of `words`. @throws NotTranslatable for any other value */
 export function wordAt<const W extends string>(object: JsonObject, name: string, words: readonly W[], path = ''): W {
   if (object[name] === undefined) throw new NotTranslatable(memberPath(path, name), 'is missing');
   return words.find((word) => word === object[name]) ?? mustBe(`one of ${words.join(', ')}`, name, path);
@@ -68,7 +68,7 @@ export function optionalObject(object: JsonObject, name: string, path = ''): Jso
   return object[name] === undefined ? undefined : objectAt(object, name, path);
 }
 
-/** Returns a JSON Schema, whose text goes on as it came. @throws NotTranslatable for anything but an object, and for a name twice */
+/** Returns a JSON Schema, whose text is kept unchanged. @throws NotTranslatable for anything but an object, and for a duplicate name */
 export function schemaAt(object: JsonObject, name: string, path = ''): JsonObject {
   const schema = objectAt(object, name, path);
   if (repeatsName(schema)) throw new NotTranslatable(memberPath(path, name), 'has a name twice in one object');

@@ -5,14 +5,14 @@ import type { TranslatedCall } from '../catalog/upstream';
 
 /** Translates a protocol of clients: from a client (`readRequest`, `openWriter`, `writeError`), and to an upstream (`writeRequest`, `openReader`). */
 export interface ClientDialect {
-  /** Reads a whole request. @throws NotTranslatable for what no other dialect has */
+  /** Converts a request body to a conversation. @throws NotTranslatable for what no other dialect can express */
   readRequest(body: JsonObject): Conversation;
-  /** The members and parts of this dialect, by the feature of a conversation that each expresses. */
+  /** The names of members and parts of this dialect, by the conversation feature that each expresses. */
   readonly names: Readonly<Partial<Record<Feature, string>>>;
   openWriter(call: WrittenCall): AnswerWriter;
   /** Returns an error as the body of an answer, or as the data of the event that ends a stream. */
   writeError(error: AnswerError, status: number, requestId: string): JsonObject;
-  /** Writes a request. @throws NotTranslatable that names a `Feature` */
+  /** Writes the body of an upstream request. @throws NotTranslatable that names a `Feature` */
   writeRequest(call: TranslatedCall): JsonObject;
   openReader(adapterSettings?: unknown): AnswerReader;
 }

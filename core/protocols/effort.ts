@@ -1,9 +1,9 @@
 import type { Reasoning } from '../catalog/conversation';
 
-/** The effort words: how much a model should reason. */
+/** A level of effort: how much a model should reason. */
 type Effort = NonNullable<Reasoning['effort']>;
 
-/** The words from least to most, each with the tokens that it means in a dialect with numbers. */
+/** The levels from least to most, each with its budget in tokens for a dialect that expects a number. */
 export const TOKENS: Readonly<Record<Effort, number>> = {
   none: 0,
   minimal: 1_024,
@@ -15,18 +15,18 @@ export const TOKENS: Readonly<Record<Effort, number>> = {
 };
 const WORDS = Object.keys(TOKENS) as readonly Effort[];
 
-/** The smallest budget that vendors accept. */
+/** The smallest reasoning budget that vendors accept, in tokens. */
 const MIN_BUDGET = 1_024;
 
-/** Returns how much a call wants the model to reason, in a word; undefined if it does not say. */
+/** Returns how much a call wants the model to reason, as a level; undefined if the call does not set it. */
 export function effortOf({ effort, budgetTokens }: Reasoning): Effort | undefined {
   if (effort !== undefined || budgetTokens === undefined) return effort;
   return WORDS.find((word) => budgetTokens <= TOKENS[word]) ?? 'max';
 }
 
 /**
- * Returns a call's budget of reasoning tokens, below the limit of its answer; undefined if it has none or the limit leaves no room.
- * A word gets at most half of the limit, because its number is a guess.
+ * Returns a call's budget of reasoning tokens, below the output limit; undefined if the call has none or the limit leaves no room. A level
+ * gets at most half of the limit, because its number of tokens is a guess.
  */
 export function budgetOf({ effort, budgetTokens }: Reasoning, maxTokens: number): number | undefined {
   const wanted = budgetTokens ?? Math.min((effort && TOKENS[effort]) ?? 0, Math.floor(maxTokens / 2));
@@ -34,7 +34,7 @@ export function budgetOf({ effort, budgetTokens }: Reasoning, maxTokens: number)
   return Math.min(Math.max(wanted, MIN_BUDGET), maxTokens - 1);
 }
 
-/** Returns the dialect's word nearest to `effort`; the lower one if two are equally near. */
+/** Returns the dialect's level nearest to `effort`; the lower one if two are equally near. */
 export function nearestEffort<Word extends Effort>(effort: Effort, words: readonly Word[]): Word | undefined {
   const distance = (word: Effort) => Math.abs(WORDS.indexOf(word) - WORDS.indexOf(effort));
   return [...words]

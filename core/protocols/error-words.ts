@@ -1,6 +1,6 @@
 import type { AnswerError } from '../catalog/answer';
 
-/** Codes and types by which vendors say that a call is too long. The last: github.com/ggml-org/llama.cpp, tools/server, 2026-11. */
+/** Error codes and types by which vendors report that a call is too long. The last one: github.com/ggml-org/llama.cpp, tools/server, 2026-11. */
 const TOO_LONG: ReadonlySet<string> = new Set([
   'context_length_exceeded',
   'context_window_exceeded',
@@ -9,8 +9,8 @@ const TOO_LONG: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Codes and types by which vendors name other errors, by the status of each. Words in upper case are those of Google
- * (google.rpc.Code), words that end in `Exception` those of Amazon (Converse, "Errors").
+ * Error codes and types by which vendors report other errors, by HTTP status. Upper-case words are Google's (google.rpc.Code), and words
+ * that end in `Exception` are Amazon's (Converse, "Errors").
  */
 const WORDS: Readonly<Record<number, readonly string[]>> = {
   400: ['invalid_request_error', 'invalid_prompt', 'INVALID_ARGUMENT', 'FAILED_PRECONDITION', 'validationException'],
@@ -32,7 +32,7 @@ const STATUSES: ReadonlyMap<string, number> = new Map(
   Object.entries(WORDS).flatMap(([status, words]) => words.map((word) => [word, Number(status)] as const)),
 );
 
-/** The messages of vendors whose codes do not say that a call is too long, with numbers where they tell them. */
+/** The messages of vendors whose codes do not show that a call is too long. Some contain the numbers of tokens. */
 const TOO_LONG_MESSAGE = new RegExp(
   [
     // platform.claude.com "Context windows"; docs.aws.amazon.com "InvokeModel"; github.com/ollama/ollama, 2026-11.
@@ -52,17 +52,17 @@ const TOO_LONG_MESSAGE = new RegExp(
 /** How much of a message is searched. A message may quote the client's request, but the reason is at its beginning. */
 export const MAX_SEARCHED = 1_000;
 
-/** Whether an error says that the call is longer than the model's context. */
+/** Returns whether an error means that the call is longer than the model's context window. */
 export function isTooLong({ type = '', code = '', message }: AnswerError): boolean {
   return TOO_LONG.has(code) || TOO_LONG.has(type) || TOO_LONG_MESSAGE.test(message.slice(0, MAX_SEARCHED));
 }
 
-/** Returns the status that an error in a stream would have had; undefined for words that no row has. */
+/** Returns the status that an error in a stream would have had; undefined for an error whose code and type are unknown. */
 export function statusOf(error: AnswerError): number | undefined {
   return isTooLong(error) ? 400 : (STATUSES.get(error.code ?? '') ?? STATUSES.get(error.type ?? ''));
 }
 
-/** Returns what a Messages client is told of a call that is too long. Claude Code compacts on the first words of it. */
+/** Returns the message that a Messages client gets for a call that is too long. Claude Code compacts when it sees the first words. */
 export function tooLongMessage({ message }: AnswerError): string {
   if (/prompt is too long: \d+ tokens > \d+ maximum/i.test(message)) return message;
   const numbers = [...message.slice(0, MAX_SEARCHED).matchAll(NUMBER)].map(([digits]) => numberOf(digits));
@@ -90,7 +90,7 @@ export function openaiError(error: AnswerError, status: number) {
   return { message: error.message, type, param: error.param ?? null, code };
 }
 
-/** The types of Chat and Responses by status, and the codes that programs read (developers.openai.com, "Error codes", 2026-11). */
+/** The error types of Chat and Responses by status. `CODES` has the codes that programs read (developers.openai.com, "Error codes", 2026-11). */
 const TYPES: Readonly<Record<number, string>> = {
   401: 'authentication_error',
   403: 'permission_error',
@@ -98,7 +98,7 @@ const TYPES: Readonly<Record<number, string>> = {
   429: 'rate_limit_error',
 };
 
-/** Codex compacts on this code, and knows the last of those below (github.com/openai/codex, codex-api/src/sse/responses.rs, 2026-11). */
+/** Codex compacts when it gets this code, and knows the last code of the table below (github.com/openai/codex, codex-api/src/sse/responses.rs, 2026-11). */
 const TOO_LONG_CODE = 'context_length_exceeded';
 
 const CODES: Readonly<Record<number, string>> = {

@@ -2,18 +2,18 @@ import { asObject, type JsonObject } from '../base/json-values';
 import { parseJson } from '../base/parse-json';
 import { parseRaw } from '../http/raw-json';
 
-/** The largest event that is parsed if only its meaning is needed. Parsing more at once would delay every other call. */
+/** The largest event that is parsed if the gateway relays it unchanged and needs only its meaning. Parsing more at once would delay every other call. */
 const MAX_PARSED_CHARACTERS = 1_024 * 1_024;
 
-/** The data of an event is no JSON object. */
+/** The error for an event whose data is no JSON object. */
 export class MalformedEvent extends Error {}
 
-/** The beginning of a tool's input that stands in an event as an object. */
+/** Finds an event that contains a tool's input as an object instead of a text. */
 const INPUT = /"(?:input|arguments|args)"\s*:\s*\{\s*"/;
 
 /**
- * Parses the data of an event. Returns undefined for a native event that is too large to parse. In others the inputs of tools keep
- * their text.
+ * Parses the data of an event. Returns undefined for a native event that is too large to parse. In translated events, inputs of tools keep
+ * their JSON text.
  * @throws MalformedEvent
  */
 export function parseEvent(data: string, isNative: boolean): JsonObject | undefined {

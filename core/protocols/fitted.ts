@@ -15,37 +15,37 @@ import {
 import type { TranslatedCall } from '../catalog/upstream';
 import { ORPHAN, rejectUnsupported, SILENT, TWO_TOOLS, type UnsupportedFeature } from './limits';
 import { formsOf } from './models';
-import { goodAt } from './seal';
+import { unsealFor } from './seal';
 import { isHeldStrictly } from './strict-schema';
 
-/** The forms that the vendors of a dialect take of ids and texts. */
+/** The formats of ids and texts that the vendors of a dialect accept. */
 export interface Forms {
-  /** The ids of tool calls. All other ids are replaced, in the call and in its result. */
+  /** The accepted ids of tool calls. The gateway replaces all other ids, in the call and in its result. */
   readonly callId: RegExp;
-  /** The name of the dialect in signatures. Reasoning that was signed elsewhere is left out. */
+  /** The name of the dialect in signatures. Reasoning with a signature of another dialect is omitted. */
   readonly dialect: string;
-  /** Whether a text of white space alone is refused. It is left out then. */
+  /** Whether vendors refuse a text that is only white space. Such texts are then omitted. */
   readonly refusesBlank: boolean;
-  /** Whether `strict` is refused with a schema that leaves something open. It is left out then, and the client is told. */
+  /** Whether vendors refuse `strict` for a schema that permits undeclared values. `strict` is then omitted, and the gateway reports that to the client. */
   readonly holdsClosedOnly?: true;
   /**
-   * How instructions inside the conversation stand where adjacent turns of one side must be one message: as words of the user, or
-   * as the model takes them. Absent: every turn stands as it is.
+   * How system turns inside the conversation are sent if adjacent turns of one role must be one message: as text of the user, or as the
+   * model accepts them. Absent: every turn stays as it is.
    */
   readonly system?: 'user' | 'by model';
 }
 
 /**
- * The names of tools that all dialects take: Anthropic's of a tool (platform.claude.com, Define tools, 2026-11), Amazon's
- * (docs.aws.amazon.com/bedrock, ToolUseBlock, 2026-11), and OpenAI's of a function as reported.
+ * The tool names that all dialects accept: Anthropic's (platform.claude.com, Define tools, 2026-11), Amazon's (docs.aws.amazon.com/bedrock,
+ * ToolUseBlock, 2026-11), and OpenAI's function names, as users have reported.
  */
 const NAME = /^[a-zA-Z_][a-zA-Z0-9_-]{0,63}$/;
 
 const MAX_NAME_LENGTH = 64;
-/** The longest id of a call that Chat takes, and so the length of every replaced id. */
+/** The longest id of a tool call that Chat accepts, and therefore the longest replacement id. */
 const MAX_ID_LENGTH = 40;
 
-/** Names of media types that vendors do not know, by the registered one. */
+/** Registered media types by the unregistered names that clients send and vendors refuse. */
 const MEDIA_TYPES: ReadonlyMap<string, string> = new Map([
   ['image/jpg', 'image/jpeg'],
   ['image/pjpeg', 'image/jpeg'],
@@ -55,8 +55,7 @@ const MEDIA_TYPES: ReadonlyMap<string, string> = new Map([
 ]);
 
 /**
- * Returns the conversation of a call in the forms that a dialect's vendors take. What changes means the same, or is noted by
- * `weaken`.
+ * Returns the conversation of a call in the formats that a dialect's vendors accept. A change keeps the meaning, or `weaken` records it.
  * @throws NotTranslatable for what the dialect refuses
  */
 export function fitted(call: TranslatedCall, lacks: readonly UnsupportedFeature[], forms: Forms): Conversation {
@@ -82,7 +81,7 @@ export function fitted(call: TranslatedCall, lacks: readonly UnsupportedFeature[
     tools: distinct(tools.map(named)),
     toolChoice: typeof toolChoice === 'object' ? { ...toolChoice, tool: shortName(toolChoice.tool) } : toolChoice,
     outputFormat:
-      outputFormat?.is === 'schema'
+      outputFormat?.kind === 'schema'
         ? {
             ...outputFormat,
             name: outputFormat.name === undefined ? undefined : shortName(outputFormat.name),
@@ -92,7 +91,7 @@ export function fitted(call: TranslatedCall, lacks: readonly UnsupportedFeature[
   };
 }
 
-/** Returns the name of a tool as all vendors take it. Different names stay different. */
+/** Returns a tool's name in a form that all vendors accept. Different names stay different. */
 export function shortName(name: string): string {
   return NAME.test(name) ? name : shortened(name, MAX_NAME_LENGTH);
 }
@@ -106,8 +105,8 @@ function shortened(text: string, length: number): string {
 }
 
 /**
- * Joins adjacent turns of one side, with tool results first. Instructions inside the conversation become words of the user where
- * the vendor refuses them: at most models, and elsewhere than between a message of the user and one of the assistant
+ * Joins adjacent turns of one role, with tool results first. System turns inside the conversation become text of the user where the vendor
+ * refuses them. Most models refuse them everywhere. Others accept them only between a message of the user and one of the assistant
  * (platform.claude.com, Mid-conversation system messages, 2026-11; for Vertex as reported).
  */
 function inMessages(turns: readonly Turn[], takesSystem: boolean): readonly Turn[] {
@@ -119,14 +118,14 @@ function inMessages(turns: readonly Turn[], takesSystem: boolean): readonly Turn
     if (last?.role === side) append(last.parts, parts);
     else messages.push({ role: side, parts: [...parts] });
   }
-  const isResult = ({ is }: Part) => is === 'tool_result';
+  const isResult = ({ kind }: Part) => kind === 'tool_result';
   return messages.map(({ role, parts }) => ({
     role,
     parts: [...parts.filter(isResult), ...parts.filter((part) => !isResult(part))],
   }));
 }
 
-/** Returns the tools without repeated ones. @throws NotTranslatable for two different tools of one name */
+/** Returns the tools without duplicates. @throws NotTranslatable for two different tools with one name */
 function distinct(tools: readonly Tool[]): readonly Tool[] {
   const known = new Map<string, Tool>();
   for (const tool of tools) {
@@ -139,7 +138,7 @@ function distinct(tools: readonly Tool[]): readonly Tool[] {
 
 class Fitting {
   readonly #used = new Set<string>();
-  /** The calls of each id in its last turn, whose results have not come. */
+  /** For each id the calls of the last turn that used it, as long as their results are missing. */
   readonly #calls = new Map<string, { readonly turn: Turn; readonly ids: string[] }>();
 
   constructor(
@@ -147,12 +146,12 @@ class Fitting {
     private readonly upstream: string,
   ) {}
 
-  /** Returns whether a text may stand in the request. */
+  /** Returns whether the vendor accepts a text, which may not be empty. */
   says(text: string): boolean {
     return this.forms.refusesBlank ? text.trim() !== '' : text !== '';
   }
 
-  /** Returns a turn, or nothing if it says nothing. */
+  /** Returns the fitted turn, or nothing if no part of it remains. */
   turn(turn: Turn): readonly Turn[] {
     const parts = this.#parts(turn.parts, turn);
     return parts.length === 0 ? [] : [{ role: turn.role, parts }];
@@ -163,7 +162,7 @@ class Fitting {
   }
 
   #part(part: Part, turn: Turn): readonly Part[] {
-    switch (part.is) {
+    switch (part.kind) {
       case 'text':
       case 'refusal':
         return this.says(part.text) ? [part] : [];
@@ -177,13 +176,13 @@ class Fitting {
           { ...part, id: this.#idOfResult(part), parts: this.#parts(part.parts, turn) as ToolResultPart['parts'] },
         ];
       case 'reasoning':
-        return goodAt(part.signature, this.upstream, this.forms.dialect) === undefined ? [] : [part];
+        return unsealFor(part.signature, this.upstream, this.forms.dialect) === undefined ? [] : [part];
       default:
         return [part];
     }
   }
 
-  /** Returns an id that no other call of the conversation has. Some upstreams number the calls of each answer anew. */
+  /** Returns an id that no other call of the conversation has. Some upstreams restart their numbering of calls in each answer. */
   #idOfCall({ id }: ToolCallPart, turn: Turn): string {
     const one = this.#used.has(id) ? `${id} ${this.#used.size}` : id;
     const own = one === id && this.forms.callId.test(id) ? id : shortened(one, MAX_ID_LENGTH);
@@ -194,7 +193,7 @@ class Fitting {
     return own;
   }
 
-  /** Returns the id of the call that a result answers: of calls with one id, those of the last turn in their order. */
+  /** Returns the id of the call that a result answers. If several calls of the last turn have one id, results match them in order. */
   #idOfResult({ id }: ToolResultPart): string {
     const ids = this.#calls.get(id)?.ids;
     if (ids === undefined) throw new NotTranslatable(ORPHAN.feature, ORPHAN.why);

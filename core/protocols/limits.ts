@@ -2,19 +2,19 @@ import { type Conversation, type Feature, NotTranslatable } from '../catalog/con
 import type { TranslatedCall } from '../catalog/upstream';
 import { MAX_JSON_DEPTH } from '../http/json-scanner';
 
-/** A feature that a dialect has no place for when a request is written in it. */
+/** A feature of a request that the upstream's dialect cannot express. */
 export interface UnsupportedFeature {
   readonly feature: Feature;
   readonly action: 'dropped' | 'refused';
-  /** The reason: the end of a sentence that begins with the client's name of the feature. */
+  /** The reason: the end of a sentence whose subject is the client's name of the feature. */
   readonly why: string;
-  /** Which requests it concerns; absent: all that have the feature. */
+  /** Which requests with the feature are affected; absent: all of them. */
   readonly when?: string;
-  /** Returns whether it concerns a request. Absent: it concerns all, or, with `when`, the writer finds out while writing. */
+  /** Returns whether a request is affected. Absent: every request with the feature is, or, with `when`, the dialect's writer decides while it writes. */
   isIn?(conversation: Conversation, model: string): boolean;
 }
 
-/** Refuses a tool choice without tools, because some vendors do. A choice of no tool is dropped. */
+/** Refuses a tool choice without tools, because some vendors do. The choice `none` is dropped. */
 export const NO_TOOL: UnsupportedFeature = {
   feature: 'toolChoice',
   action: 'refused',
@@ -25,7 +25,7 @@ export const NO_TOOL: UnsupportedFeature = {
 
 const NO_INPUT = `is no JSON object of at most ${MAX_JSON_DEPTH} levels with each name once`;
 
-/** Refuses an input of a tool that cannot stand as an object in other JSON. It comes as text, and is read only when it is written. */
+/** Refuses a tool input that is no valid JSON object. The input arrives as text, and the gateway parses it only when it writes the request. */
 export const BROKEN_INPUT = {
   feature: 'tool_call',
   action: 'refused',
@@ -33,7 +33,7 @@ export const BROKEN_INPUT = {
   why: `has an input that ${NO_INPUT}`,
 } as const satisfies UnsupportedFeature;
 
-/** Refuses a result without its call, as all vendors do. */
+/** Refuses a tool result without its call, as all vendors do. */
 export const ORPHAN = {
   feature: 'tool_result',
   action: 'refused',
@@ -41,7 +41,7 @@ export const ORPHAN = {
   why: 'answers what is no call of this conversation',
 } as const satisfies UnsupportedFeature;
 
-/** Refuses two tools of one name, as all vendors do. A tool that is repeated is written once. */
+/** Refuses two different tools with one name, as all vendors do. A duplicate of a tool is omitted. */
 export const TWO_TOOLS = {
   feature: 'tools',
   action: 'refused',
@@ -49,7 +49,7 @@ export const TWO_TOOLS = {
   why: 'has two tools of one name',
 } as const satisfies UnsupportedFeature;
 
-/** Refuses a conversation in which nothing is said. */
+/** Refuses a conversation without any content. */
 export const SILENT = {
   feature: 'text',
   action: 'refused',
@@ -57,7 +57,7 @@ export const SILENT = {
   why: 'is empty or white space alone, so that nothing is asked',
 } as const satisfies UnsupportedFeature;
 
-/** Anthropic refuses such texts (github.com/BerriAI/litellm/issues/3286, 2024-04: its words). */
+/** Anthropic refuses stop texts that are only white space (github.com/BerriAI/litellm/issues/3286, 2024-04: quotes the vendor). */
 export const BLANK_STOP: UnsupportedFeature = {
   feature: 'stop',
   action: 'refused',
@@ -66,10 +66,10 @@ export const BLANK_STOP: UnsupportedFeature = {
   isIn: ({ stop }) => stop.some((text) => text.trim() === ''),
 };
 
-/** The refusals of every dialect. */
+/** The refusals that all dialects share. */
 export const COMMON: readonly UnsupportedFeature[] = [ORPHAN, TWO_TOOLS, SILENT];
 
-/** Drops the mark that a tool failed, for dialects whose tool results have no place for it. */
+/** Drops the flag that a tool failed, for dialects whose tool results cannot express it. */
 export const FAILED_RESULT: UnsupportedFeature = {
   feature: 'tool_result',
   action: 'dropped',
@@ -77,7 +77,7 @@ export const FAILED_RESULT: UnsupportedFeature = {
   why: 'says in its text what went wrong',
 };
 
-/** Drops the reasoning setting of a model that takes no word for how much to reason. */
+/** Drops the reasoning setting for a model that accepts no level of effort. */
 export const NO_EFFORT_WORD: UnsupportedFeature = {
   feature: 'reasoning',
   action: 'dropped',
@@ -85,7 +85,7 @@ export const NO_EFFORT_WORD: UnsupportedFeature = {
   why: 'would be refused there',
 };
 
-/** Refuses a request with a feature that its new dialect refuses. @throws NotTranslatable for the first one */
+/** Refuses a request with a feature that the upstream's dialect refuses. @throws NotTranslatable for the first such feature */
 export function rejectUnsupported({ conversation, model }: TranslatedCall, lacks: readonly UnsupportedFeature[]): void {
   for (const { feature, action, why, when, isIn } of lacks) {
     const isConcerned = isIn?.(conversation, model) ?? (when === undefined && has(conversation, feature));

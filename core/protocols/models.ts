@@ -3,33 +3,33 @@ import type { Conversation } from '../catalog/conversation';
 import type { TranslatedCall } from '../catalog/upstream';
 import type { UnsupportedFeature } from './limits';
 
-/** What a model takes that others of its dialect refuse, and what it refuses that others take. */
+/** How a model differs from others of its dialect: what only it accepts, and what only it refuses. */
 interface ModelForms {
-  /** Instructions inside the conversation, in a message of their own. */
+  /** System turns inside the conversation, as separate messages. */
   readonly takesSystemTurns?: true;
-  /** A choice that forces the model to call a tool. */
+  /** A tool choice that forces the model to call a tool. */
   readonly refusesForcedTools?: true;
-  /** Which of temperature and `top_p` may differ from the default one: `one` of them, or `none`, and no `top_k` either. Absent: both. */
+  /** Which of temperature and `top_p` may differ from the default: `one` of them, or `none`, which also excludes `top_k`. Absent: both. */
   readonly sampling?: 'one' | 'none';
-  /** What asks for the least thinking. Absent: thinking is turned off. */
+  /** The settings that request the least thinking. Absent: `disabled` turns thinking off. */
   readonly minThinking?: { readonly thinking?: JsonObject; readonly effort?: JsonObject };
 }
 
 const LOW: ModelForms = { minThinking: { effort: { effort: 'low' } } };
 
-/** By the model's name at the upstream, which may have the vendor before it and a version behind it. All rows that fit count. */
+/** The differences by the model's name at the upstream, which may have the vendor as a prefix and a version as a suffix. All rows that match apply. */
 const ROWS: readonly (readonly [models: RegExp, ModelForms])[] = [
-  // platform.claude.com, Mid-conversation system messages, and @langchain/anthropic 1.5.13 (its profiles), 2026-10. Others answer 400.
+  // platform.claude.com, Mid-conversation system messages, and @langchain/anthropic 1.5.13 (its profiles), 2026-10. Other models answer 400.
   [/claude-(?:opus-4-8|opus-5|sonnet-5-5|haiku-5-5|fable-5|mythos-5)(?!\d)/, { takesSystemTurns: true }],
   // platform.claude.com, What's new in Claude Opus 5.5 and in Claude Sonnet 5.5 (the first names Fable 5.1 too), 2026-11.
   [/claude-(?:opus-5-5|sonnet-5-5|fable-5-[1-9]|mythos-5-[1-9])(?!\d)/, { refusesForcedTools: true }],
   [/claude-sonnet-5-5(?!\d)/, { minThinking: { thinking: { type: 'between_tools' } } }],
   [/claude-opus-5-5(?!\d)/, LOW],
-  // docs.aws.amazon.com/bedrock, Adaptive thinking, 2026-11: these refuse `disabled`.
+  // docs.aws.amazon.com/bedrock, Adaptive thinking, 2026-11: these models refuse `disabled`.
   [/claude-(?:fable-5|mythos-(?:5|preview))(?!\d)/, LOW],
   // platform.claude.com, Migration guides of Claude Opus 4.7 and Claude Sonnet 5.5, 2026-11.
   [/claude-(?:opus-4-[78]|(?:opus|sonnet|fable|mythos)-5)(?!\d)/, { sampling: 'none' }],
-  // github.com/chatboxai/chatbox/issues/2670, 2025-09, and github.com/iOfficeAI/AionUi/issues/912, 2026-02: the vendor's words.
+  // github.com/chatboxai/chatbox/issues/2670, 2025-09, and github.com/iOfficeAI/AionUi/issues/912, 2026-02: both quote the vendor.
   [/claude-(?:opus-4-[1-6]|(?:sonnet|haiku)-4-[56])(?!\d)/, { sampling: 'one' }],
 ];
 
@@ -37,7 +37,7 @@ export function formsOf(model: string): ModelForms {
   return Object.assign({}, ...ROWS.filter(([models]) => models.test(model)).map(([, forms]) => forms)) as ModelForms;
 }
 
-/** Refuses sampling at the models that refuse it. */
+/** Refuses sampling settings for models that accept only the default. */
 export const NO_SAMPLING: UnsupportedFeature = {
   feature: 'temperature',
   action: 'refused',
@@ -56,7 +56,7 @@ export const ONE_SAMPLING: UnsupportedFeature = {
     formsOf(model).sampling !== undefined && temperature !== 1 && topP !== 1,
 };
 
-/** Returns a conversation as its model takes it. A model that cannot be forced to call a tool may answer without a call. */
+/** Returns a conversation as the model accepts it. A model that cannot be forced to call a tool may answer without a call. */
 export function fittedToModel(conversation: Conversation, { model, weaken }: TranslatedCall): Conversation {
   const { refusesForcedTools, sampling } = formsOf(model);
   const { toolChoice, temperature, topP } = conversation;

@@ -11,7 +11,7 @@ import { ResponsesReader } from './responses/answer';
 
 interface Native {
   open(adapterSettings?: unknown): AnswerReader;
-  /** Absent: every event must be parsed. */
+  /** The members of events that only continue a text, which need no parsing. Absent: every event must be parsed. */
   readonly deltas?: Deltas;
   /** The members of an event that lead to its usage; absent: the top-level member `usage`. */
   readonly usageAt?: readonly string[];
@@ -37,15 +37,15 @@ const NATIVE: Readonly<Record<Protocol, Native>> = {
   embeddings: { open: () => new EmbeddingsReader() },
 };
 
-/** The meaning of a whole answer. */
+/** The meaning of an unstreamed answer. */
 export interface BodyNote {
   readonly usage: Usage;
   readonly contentBytes: number;
-  /** The error in a body whose status is a success; `judge` gets its `body`. */
+  /** The error in a body whose HTTP status reports success; `judge` gets `body`. */
   readonly error?: { readonly body: unknown };
 }
 
-/** Reads one native answer for its meaning. Its client gets it as it came, so nothing in it is a contradiction. */
+/** Reads one native answer for its meaning. It never rejects the answer as contradictory, because the client gets it unchanged. */
 export class NoteReader {
   readonly #reader: AnswerReader;
   readonly #native: Native;
@@ -69,7 +69,7 @@ export class NoteReader {
   }
 }
 
-/** Returns the events that an event of a stream means; undefined if it is malformed. */
+/** Returns the answer events that an event of a stream means; undefined if its data is malformed. */
 export function readOrMalformed(reader: AnswerReader, event: SseEvent): readonly AnswerEvent[] | undefined {
   try {
     return reader.event(event);
@@ -83,20 +83,20 @@ const NOTHING: EventNote = {};
 
 type Changing<T> = { -readonly [Name in keyof T]: T[Name] };
 
-/** Returns the data of an event, parsed when it is needed. */
+/** Returns a function that parses the data of an event when it is called. */
 export function dataOf({ data = '' }: SseEvent): () => unknown {
   return () => parseJson(data);
 }
 
-/** Returns what answer events mean for routing and money. `whole`: what they were read from. */
+/** Returns what answer events mean for routing and money. `whole` returns the JSON that they were read from. */
 export function noteOf(events: readonly AnswerEvent[], whole: () => unknown, usageAt?: readonly string[]): EventNote {
   if (events.length === 0) return NOTHING;
   const [only] = events;
-  if (events.length === 1 && only?.is === 'add' && only.bytes === undefined && only.text !== '')
+  if (events.length === 1 && only?.kind === 'add' && only.bytes === undefined && only.text !== '')
     return { content: true, contentBytes: Buffer.byteLength(only.text) };
   const note: Changing<EventNote> = {};
   for (const event of events) {
-    switch (event.is) {
+    switch (event.kind) {
       case 'open':
       case 'add':
         noteContent(note, event);
@@ -128,15 +128,15 @@ export function noteOf(events: readonly AnswerEvent[], whole: () => unknown, usa
 
 const PROMISES: ReadonlySet<string> = new Set(['tool_call', 'other']);
 
-function noteContent(note: Changing<EventNote>, event: Extract<AnswerEvent, { is: 'open' | 'add' }>): void {
-  const bytes = event.bytes ?? (event.is === 'add' ? Buffer.byteLength(event.text) : 0);
+function noteContent(note: Changing<EventNote>, event: Extract<AnswerEvent, { kind: 'open' | 'add' }>): void {
+  const bytes = event.bytes ?? (event.kind === 'add' ? Buffer.byteLength(event.text) : 0);
   if (bytes > 0) note.contentBytes = (note.contentBytes ?? 0) + bytes;
-  // An empty text or empty reasoning promises no content. A call, hidden reasoning, or any other part is content.
-  if (bytes > 0 || (event.is === 'open' && (event.bytes !== undefined || PROMISES.has(event.part.is))))
+  // An opened empty text or reasoning is not content. A tool call, hidden reasoning, or any other part is.
+  if (bytes > 0 || (event.kind === 'open' && (event.bytes !== undefined || PROMISES.has(event.part.kind))))
     note.content = true;
 }
 
-/** Returns what a whole answer means. */
+/** Returns the meaning of an unstreamed answer for routing and money. */
 export function bodyNoteOf(events: readonly AnswerEvent[], body: unknown): BodyNote {
   const { usage = UNKNOWN_USAGE, contentBytes = 0, error } = noteOf(events, () => body);
   return error === undefined ? { usage, contentBytes } : { usage, contentBytes: 0, error };

@@ -12,10 +12,10 @@ import type {
   TranslationRule,
 } from './request-table';
 
-/** How many further times a vendor runs the model in one call for its own tools. Anthropic pauses the turn after ten runs. */
+/** How many further times a vendor runs the model in one call for tools at the vendor. Anthropic pauses the turn after ten runs. */
 export const PASSES_OF_A_LOOP = 9;
 
-/** The most uses of one tool. A higher number is a mistake, and its hold would be too large to count. */
+/** The most uses of one tool that a request may set. A higher number is a mistake, and its hold would be too large to compute. */
 export const MAX_TOOL_USES = 1_000;
 
 export const free = (why: string): CostRule => ({ class: 'free', why });
@@ -23,7 +23,7 @@ export const bounded = (why: string): CostRule => ({ class: 'bounded', why });
 export const outside = (why: string) => ({ class: 'outside', why }) as const;
 export const priced = (why: string): CostRule => ({ class: 'priced', why });
 
-/** Returns the cost of a tier, speed or region, for which models may have prices of their own. */
+/** Returns the row of a member that selects a tier, speed or region, for which models may have separate prices. */
 export function variant(asks: keyof Variant, ...harmless: readonly string[]): MemberRow {
   return { ...priced(`a ${VARIANTS[asks]} with a price of its own`), asks, harmless };
 }
@@ -38,7 +38,7 @@ export const carried = (why: string, ...features: readonly Feature[]) => transla
 export const dropped = (why: string) => translated('dropped', why);
 export const refused = (why: string) => translated('refused', why);
 
-/** Returns the row of something that is refused unless it has a value that changes nothing. */
+/** Returns a translation rule that refuses every value except those that change nothing. */
 export function refusedUnless(harmless: readonly unknown[], why: string): TranslatedRow {
   return { ...refused(why), harmless };
 }
@@ -47,7 +47,7 @@ function translated(action: TranslationRule['action'], why: string, features: re
   return { translation: { action, why }, ...(features.length > 0 && { features }) };
 }
 
-/** Returns one row for several names. */
+/** Returns the same row under several names. */
 export function each<Row>(row: Row, ...names: readonly string[]): Readonly<Record<string, Row>> {
   return Object.fromEntries(names.map((name) => [name, row]));
 }
@@ -74,14 +74,14 @@ export function numberUpTo(most: number): Kind {
 
 export const CACHE_HINT = dropped('is a hint for the cache of its vendor');
 
-/** A member that asks for background processing: the client fetches the answer later. */
+/** The row of a member that requests background processing, in which the client fetches the answer later. */
 export const LATER: MemberRow = {
   class: 'refused',
   why: 'billed after the call has ended',
   ...refusedUnless([false], 'asks for an answer after the call'),
 };
 
-/** The rules of content parts that several protocols have. */
+/** The rule of audio content. The next constants are rules of other content parts that several protocols have. */
 export const SPEECH: PartRule = {
   class: 'priced',
   why: 'audio has prices of its own',
@@ -89,7 +89,7 @@ export const SPEECH: PartRule = {
 };
 export const TEXT_PART: PartRule = { class: 'bounded', why: 'its text is in the body' };
 export const ECHO: PartRule = { class: 'bounded', why: 'the client sends back what an answer held' };
-/** The rules of images and documents by the way in which they come. */
+/** The rules of images by their source: data, URL or file. The next constant has those of documents. */
 export const IMAGE = {
   data: { class: 'bounded', why: 'counts as `imageTokens`', counts: 'image' },
   url: { class: 'outside', why: 'the vendor fetches it', counts: 'imageByUrl' },
@@ -101,7 +101,7 @@ export const DOCUMENT = {
   file: { class: 'outside', why: 'a file at the vendor', counts: 'document', names: 'file_id' },
 } as const satisfies Readonly<Record<string, PartRule>>;
 
-/** The rows of tools. */
+/** The rules of vendor-defined tools: those that run at the client, and then those that run at the vendor. */
 export const AT_CLIENT: ToolRule & TranslatedRow = {
   class: 'free',
   why: 'runs at the client',
@@ -110,5 +110,5 @@ export const AT_CLIENT: ToolRule & TranslatedRow = {
 };
 export const AT_VENDOR = refused('is a tool that runs at its vendor');
 
-/** The rule of context that the vendor shortens by a run of the model. */
+/** The rule of a request part that lets the vendor compact the context, which runs the model once more. */
 export const COMPACTION = { ...outside('compaction runs the model once more'), furtherPasses: 1, furtherAnswers: 1 };

@@ -30,7 +30,7 @@ export const LIMITED_METERS: ReadonlySet<Meter> = new Set(
     .flatMap(({ meter, isLimited }) => (meter !== undefined && isLimited === true ? meter : [])),
 );
 
-/** Returns the meters of what a client can offer unasked and answers count: tools with a limit, without objects that the vendor keeps. */
+/** Returns the meters of tools that have a limit and name no vendor resource, and of members that cost one piece for each call. */
 export function usedMeters({ tools, members }: RequestTable): readonly Meter[] {
   const meters = Object.values(tools)
     .flatMap(rulesOf)
@@ -40,21 +40,21 @@ export function usedMeters({ tools, members }: RequestTable): readonly Meter[] {
   return [...new Set([...meters, ...Object.values(members).flatMap(({ meter }) => meter ?? [])])];
 }
 
-/** One line of the table for operators. */
+/** One line of the cost table that operators see. */
 interface CostLine {
   readonly place: 'member' | 'content' | 'tool';
   readonly name: string;
   readonly class: MemberClass;
   readonly why: string;
-  /** The values that are free whatever the class is. */
+  /** The values that are free whatever the class; null if there are none. */
   readonly freeValues: string | null;
-  /** The word in `sharedObjects` that allows it. */
+  /** The word in `sharedObjects` that allows it; null if it names no vendor resource. */
   readonly names: string | null;
-  /** The meter that must have a price in `pieces`, or it is refused. */
+  /** The meter that needs a price in `pieces`. Without that price, the gateway refuses the request. null: it needs none. */
   readonly meter: string | null;
 }
 
-/** Returns what everything in a table means for the hold, in the order in which it is written. */
+/** Returns how each member, item, part and tool of a table affects the hold, in the table's order. */
 export function costLines({ members, items, parts, tools }: RequestTable): readonly CostLine[] {
   return [
     ...Object.entries(members).map(([name, row]) => line('member', name, row)),
@@ -87,7 +87,7 @@ function line(place: CostLine['place'], name: string, rule: Described): CostLine
   return { place, name, class: of, why, freeValues, names, meter };
 }
 
-/** Returns the rule of the items that calls may name individually, or undefined without such items. */
+/** Returns the rule of the items that calls may name individually, or undefined if the protocol has none. */
 export function itemsRule({ kept }: Pick<RequestTable, 'kept'>): ItemsRule | undefined {
   return Object.values(kept).find(({ items }) => items !== undefined)?.items;
 }

@@ -10,7 +10,7 @@ export function seal({ upstream, dialect, value }: Signature): string {
   return SEAL + Buffer.from(JSON.stringify([dialect, upstream, value])).toString('base64url');
 }
 
-/** Returns the signature that was sealed; undefined for anything else. */
+/** Returns the signature inside of a sealed text; undefined for any other value. */
 export function unseal(text: unknown): Signature | undefined {
   if (typeof text !== 'string' || !text.startsWith(SEAL)) return undefined;
   const read = parseJson(Buffer.from(text.slice(SEAL.length), 'base64url').toString());
@@ -19,8 +19,8 @@ export function unseal(text: unknown): Signature | undefined {
   return dialect && upstream && value ? { dialect, upstream, value } : undefined;
 }
 
-/** Returns the value of a signature, but only for the upstream and the dialect that made it. */
-export function goodAt(signature: Signature | undefined, upstream: string, dialect: string): string | undefined {
+/** Returns the value of a signature if this upstream and this dialect made it; undefined otherwise. */
+export function unsealFor(signature: Signature | undefined, upstream: string, dialect: string): string | undefined {
   const isGood = signature?.upstream === upstream && signature.dialect === dialect;
   return isGood ? signature.value : undefined;
 }

@@ -19,7 +19,7 @@ type Members = Readonly<Record<string, MemberRow>>;
 
 const AT_VENDOR = refused('names something that its vendor keeps');
 
-/** The members that Messages, Chat and Responses have alike. */
+/** The request members that Messages, Chat and Responses share. */
 export const SHARED_MEMBERS: Members = {
   model: { ...free('chooses the price'), ...carried('becomes the name that the upstream has for it') },
   tools: { ...bounded('definitions of tools'), ...carried('are the tools', 'tools'), is: LIST },
@@ -51,7 +51,7 @@ const CACHE_WRITE: MemberRow = {
 };
 const PERSON = 'names the person to dialects that have a place for it';
 
-/** The members that Chat and Responses have alike, because one vendor made both. */
+/** The request members that Chat and Responses share, because one vendor designed both protocols. */
 export const OPENAI_MEMBERS: Members = {
   ...SHARED_MEMBERS,
   metadata: { ...free('is not read by the model'), ...dropped('is not read by the model') },

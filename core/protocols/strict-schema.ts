@@ -1,15 +1,15 @@
 import { asArray, asObject } from '../base/json-values';
 
-/** Words by which no vendor that speaks Chat or Responses holds an answer (platform.openai.com, Structured outputs, 2026-11). */
+/** JSON Schema keywords that no vendor of Chat or Responses enforces (platform.openai.com, Structured outputs, 2026-11). */
 const UNHELD =
   /^(?:allOf|oneOf|not|if|then|else|dependent(?:Required|Schemas)|patternProperties|unevaluatedProperties|propertyNames)$/;
 
-/** The most levels of a schema that is held. */
+/** The maximum nesting depth of a schema that vendors enforce. */
 const MAX_LEVELS = 10;
 
 /**
- * Returns whether vendors that speak Chat or Responses accept a schema with `strict`: an object at its top, all members of an
- * object required and no others allowed. They refuse the call with any other.
+ * Returns whether vendors of Chat and Responses accept a schema with `strict`. Its top must be an object, and every object must require all
+ * its members and allow no others. The vendors reject a call with any other schema.
  */
 export function isHeldStrictly(schema: unknown): boolean {
   return asObject(schema)?.['type'] === 'object' && isHeld(schema, MAX_LEVELS);

@@ -6,7 +6,7 @@ import { parseForeign, withMember } from '../http/raw-json';
 import { shortName } from './fitted';
 import { BROKEN_INPUT } from './limits';
 
-/** The name of a tool's free text in dialects that only have tools with JSON. The text becomes the one member of an object and is extracted again. */
+/** The member that holds a text tool's input in dialects whose tools accept only JSON. The gateway extracts the text from answers again. */
 const MEMBER = 'input';
 
 /** Returns the schema of a tool's input, for an upstream without text tools. A text input becomes a member of an object. */
@@ -21,30 +21,30 @@ export function schemaOf(tool: Tool): JsonObject {
   };
 }
 
-/** Returns a schema with the members that vendors require of every tool. */
+/** Returns a tool's schema with `type` and `properties`, which vendors require of every tool. */
 function completed(schema: JsonObject): JsonObject {
   const typed = 'type' in schema ? schema : withMember(schema, 'type', 'object');
   return typed['type'] !== 'object' || 'properties' in typed ? typed : withMember(typed, 'properties', {});
 }
 
-/** Returns the JSON of a call's input, for an upstream without tools that take text. */
+/** Returns a call's input as JSON, for an upstream whose tools do not accept text. */
 export function jsonInputOf({ input, isText }: ToolCallPart): string {
   if (isText === true) return JSON.stringify({ [MEMBER]: input });
   return input.trim() === '' ? '{}' : input;
 }
 
-/** Returns the input of a call for an upstream that takes an object. Its text goes on as it came. @throws NotTranslatable */
+/** Returns a call's input for an upstream that expects an object. Its JSON text stays unchanged. @throws NotTranslatable */
 export function inputObjectOf(part: ToolCallPart): JsonObject {
   const input = parseForeign(jsonInputOf(part));
   if (input !== undefined) return input;
   throw new NotTranslatable('tool_call', `${BROKEN_INPUT.why}, of the tool "${part.name}"`);
 }
 
-/** Gives calls the client's names again, and text tools their text, which an upstream without such tools puts into JSON. */
+/** Restores the client's tool names in calls. Extracts the input of text tools from the JSON of an upstream without text tools. */
 export class TextTools {
-  /** The tools whose calls change, by their names at the upstream. */
+  /** The tools whose calls must be changed, by their names at the upstream. */
   readonly #tools: ReadonlyMap<string, Tool>;
-  /** The JSON of the open calls, by part. */
+  /** The JSON input of calls that have not ended, by the number of their part. */
   readonly #inputs = new Map<number, string>();
 
   constructor({ tools }: Conversation) {
@@ -57,28 +57,28 @@ export class TextTools {
   }
 
   #unwrap(event: AnswerEvent): readonly AnswerEvent[] {
-    if (event.is === 'open') {
+    if (event.kind === 'open') {
       const { part } = event;
-      const tool = part.is === 'tool_call' ? this.#tools.get(part.name) : undefined;
-      if (part.is !== 'tool_call' || tool === undefined) return [event];
+      const tool = part.kind === 'tool_call' ? this.#tools.get(part.name) : undefined;
+      if (part.kind !== 'tool_call' || tool === undefined) return [event];
       const isWrapped = tool.input === 'text' && part.isText !== true;
       if (isWrapped) this.#inputs.set(event.at, '');
       return [{ ...event, part: { ...part, name: tool.name, ...(isWrapped && { isText: true }) } }];
     }
-    if (event.is !== 'add' && event.is !== 'close') return [event];
+    if (event.kind !== 'add' && event.kind !== 'close') return [event];
     const before = this.#inputs.get(event.at);
     if (before === undefined) return [event];
-    if (event.is === 'add') {
+    if (event.kind === 'add') {
       this.#inputs.set(event.at, before + event.text);
       return [];
     }
     this.#inputs.delete(event.at);
     const text = textIn(before);
-    return text === '' ? [event] : [{ is: 'add', at: event.at, text }, event];
+    return text === '' ? [event] : [{ kind: 'add', at: event.at, text }, event];
   }
 }
 
-/** Returns the text in a call's JSON. A model may ignore the schema and write the text itself. */
+/** Returns the text inside of a call's JSON. If a model ignores the schema and writes plain text, returns that text. */
 function textIn(json: string): string {
   const object = asObject(parseJson(json));
   return object === undefined ? json : asText(object[MEMBER]);

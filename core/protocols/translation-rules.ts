@@ -5,7 +5,7 @@ import type { RequestTable, TranslatedRow, TranslationRule } from './request-tab
 
 /** The rule of one member, item, content part or tool. */
 interface NamedRule extends TranslationRule, Pick<TranslatedRow, 'harmless'> {
-  /** The member's name, with its place if that is not the top level; or the place and type of an item, content part or tool. */
+  /** The member's path from the top level; for an item, content part or tool its location and type, such as `tools[function]`. */
   readonly member: string;
 }
 
@@ -16,9 +16,9 @@ export function memberPath(path: string, name: string): string {
 
 const UNKNOWN = 'is unknown, so it cannot be carried to another dialect';
 
-/** The translation of a protocol's requests. Anything without a rule is refused; `null` always means that a member is absent. */
+/** The translation rules of a protocol's requests. A member without a rule is refused. A member that is `null` counts as absent. */
 export class TranslationRules {
-  /** The members and parts by the feature of a conversation that each expresses, as clients know them. */
+  /** The client's name of the member or part that expresses a feature of a conversation, by feature. */
   readonly names: Readonly<Partial<Record<Feature, string>>>;
   readonly #rules = new Map<string, NamedRule>();
 
@@ -52,8 +52,8 @@ export class TranslationRules {
   }
 
   /**
-   * Returns the carried members of an object. `place` is the object's name in the table, `path` its name in errors. With `isEcho`
-   * the client repeats an earlier answer, whose unknown members are dropped.
+   * Returns the members of an object whose rule is `carried`. `place` is the object's name in the table, `path` its name in errors.
+   * `isEcho`: the client repeats an earlier answer, so unknown members are dropped.
    * @throws NotTranslatable for a refused or unknown member
    */
   carriedMembers(given: unknown, place = '', path = '', isEcho = false): JsonObject {
@@ -71,7 +71,7 @@ export class TranslationRules {
     return carrying;
   }
 
-  /** Returns the `type` of the object in a place. @throws NotTranslatable for a refused or unknown one */
+  /** Returns the `type` of the object at `place`; `usual` if it has none. @throws NotTranslatable for a refused or unknown type */
   carriedType(given: unknown, place: string, path: string, usual?: string): string {
     const type = asObject(given)?.['type'] ?? usual;
     const rule = typeof type === 'string' ? this.#rules.get(`${place}[${type}]`) : undefined;
@@ -84,7 +84,7 @@ type Naming = (name: string) => string;
 
 const itself: Naming = (name) => name;
 
-/** Whether a value changes nothing. */
+/** Returns whether a member with this value has no effect on the call. */
 export function isHarmless({ harmless = [] }: Pick<TranslatedRow, 'harmless'>, value: unknown): boolean {
   return harmless.some((each) => isDeepStrictEqual(each, value));
 }

@@ -25,7 +25,7 @@ interface TranslatedFor {
   readonly asked: TranslatedCall;
   /** The client's request, parsed. */
   readonly request: JsonObject;
-  /** The estimate of the input; absent: there is none. */
+  /** The estimated input tokens; absent if there is no estimate. */
   readonly inputTokens?: number;
 }
 
@@ -41,8 +41,8 @@ interface TranslatedBody extends BodyNote {
 }
 
 /**
- * Translates the answer of one attempt into the client's dialect. Where the upstream speaks that dialect, it makes a stream of a body
- * and a body of a stream.
+ * Translates the answer of one attempt into the client's dialect. If the upstream speaks the same dialect, it only converts a stream to a
+ * body or a body to a stream.
  */
 export class Translation {
   readonly #candidate: Answering;
@@ -51,14 +51,14 @@ export class Translation {
   readonly #texts: TextTools;
   readonly #guard: ReturnType<typeof guardOf>;
   #opened: AnswerWriter | undefined;
-  /** The upstream's own id of the answer. */
+  /** The id that the upstream gave the answer. */
   #id: string | undefined;
-  /** The choices that have a stop reason. */
+  /** The numbers of the choices that have a stop reason. */
   readonly #finished = new Set<number>();
-  /** The parts that the client's dialect has no place for. */
+  /** The numbers of the parts that the client's dialect cannot express. */
   readonly #others = new Set<number>();
   #hasContent = false;
-  /** Whether the final usage of a whole answer has come. */
+  /** Whether the answer is complete and its final usage has arrived. */
   #isPaid = false;
   #hasEnded = false;
   /** Whether an event made the reader or the writer throw. */
@@ -81,7 +81,7 @@ export class Translation {
     const spoken = adapter.own?.dialect ?? dialect ?? protocol;
     this.#opened = clientDialect(protocol).openWriter({
       requestId,
-      // Only the upstream whose dialect is the client's knows its answers by their ids.
+      // A later call can use the upstream's id of the answer only if the upstream speaks the client's dialect.
       ...(dialect === undefined && this.#id !== undefined && { id: this.#id }),
       model: model.name,
       createdAt: Math.floor(Date.now() / 1_000),
@@ -113,16 +113,13 @@ export class Translation {
     return { note, written: this.#write(answerEvents) };
   }
 
-  /** Ends a stream whose upstream sends content where the answer is complete. The client must not take it for whole. */
+  /** Ends a stream with an error, because its upstream sent content after the end. The client must not accept the answer as complete. */
   #late(): TranslatedEvent {
     this.#hasEnded = true;
-    return { note: { error: { body: { error: LATE } } }, written: this.#writer.write({ is: 'error', error: LATE }) };
+    return { note: { error: { body: { error: LATE } } }, written: this.#writer.write({ kind: 'error', error: LATE }) };
   }
 
-  /**
-   * Ends the stream and returns the client's last events. After a fault they do not come from the reader, because it and the
-   * writer may disagree about open parts.
-   */
+  /** Ends the stream and returns the client's last events. After a fault the reader adds no events, because reader and writer may disagree about open parts. */
   end(): readonly ClientEvent[] {
     if (this.#hasEnded) return [];
     return this.#guard('end', () => this.#write(this.#checked([...(this.#hasFailed ? [] : this.#reader.end()), END])));
@@ -133,22 +130,23 @@ export class Translation {
     return this.#guard('body', () => this.#bodyOf(this.#checked(this.#reader.body(body)), body));
   }
 
-  /** Returns an unstreamed answer as a stream, for a client that asked for one. @throws if it is no answer of its dialect */
+  /** Returns an unstreamed answer as a stream, for a client that requested a stream. @throws if `body` is not in the upstream's dialect */
   streamed(body: unknown): TranslatedEvent {
     const answerEvents = this.#checked(this.#reader.body(body));
     const note = noteOf(answerEvents, () => body);
     return { note, written: note.error === undefined ? this.#write(answerEvents) : [] };
   }
 
-  /** Returns a stream as a body, for a client that did not ask for one. @throws if it is not whole, or no answer of its dialect */
+  /** Returns a stream as a body, for a client that requested no stream. @throws if it is incomplete, or not in the upstream's dialect */
   gathered(events: readonly SseEvent[]): TranslatedBody {
     const answerEvents: AnswerEvent[] = [];
     for (const event of events) {
       append(answerEvents, this.#checked(this.#reader.event(event)));
-      if (answerEvents.at(-1)?.is === 'error') return this.#bodyOf(answerEvents, parseJson(event.data ?? ''));
+      if (answerEvents.at(-1)?.kind === 'error') return this.#bodyOf(answerEvents, parseJson(event.data ?? ''));
     }
     append(answerEvents, this.#reader.end());
-    if (!this.#isFinished && !answerEvents.some(({ is }) => is === 'end')) throw new Error('the stream is not whole');
+    if (!this.#isFinished && !answerEvents.some(({ kind }) => kind === 'end'))
+      throw new Error("the upstream's stream is not whole: its final event is missing");
     return this.#bodyOf(answerEvents, undefined);
   }
 
@@ -158,8 +156,8 @@ export class Translation {
   }
 
   /**
-   * Returns the upstream's own error in the client's form. `body` is parsed JSON, or text. An error may come with a status of
-   * success, for which the client would take it for an answer.
+   * Returns the upstream's error in the client's form. `body` is parsed JSON, or text. A status of success becomes 400, because the client
+   * would read the error as an answer.
    */
   error(body: unknown, given: number): { readonly status: number; readonly body: JsonObject } {
     const { protocol, requestId } = this.#call;
@@ -168,34 +166,34 @@ export class Translation {
     return { status, body: clientDialect(protocol).writeError(error, status, requestId) };
   }
 
-  /** Whether the answer is whole. An error of the upstream must then not keep its end from the client. */
+  /** Whether every choice has its stop reason. A later error of the upstream must then not withhold the end from the client. */
   get #isFinished(): boolean {
     return this.#finished.size >= this.#call.asked.conversation.choices;
   }
 
-  /** Makes an error of an end that says nothing good, and gives an answer that ends without a stop reason one. */
+  /** Replaces a broken or empty end by an error. Adds a stop reason to an answer that ends without one. */
   #checked(read: readonly AnswerEvent[]): readonly AnswerEvent[] {
-    // It runs for every event of every translated stream, and most only add text and counts.
+    // This runs for every event of every translated stream, and most events only add text and counts.
     if (read.every(isPlain)) {
-      this.#hasContent ||= read.some(({ is }) => is === 'add');
+      this.#hasContent ||= read.some(({ kind }) => kind === 'add');
       return read;
     }
     const answerEvents: AnswerEvent[] = [];
     let hasFinalUsage = false;
     for (const event of read) {
-      if (event.is === 'add' || (event.is === 'open' && event.part.is === 'tool_call')) this.#hasContent = true;
-      if (event.is === 'begin') this.#id ??= event.id;
-      if (event.is === 'usage') hasFinalUsage ||= event.isFinal === true;
-      if (event.is === 'end' && this.#finished.size === 0) {
+      if (event.kind === 'add' || (event.kind === 'open' && event.part.kind === 'tool_call')) this.#hasContent = true;
+      if (event.kind === 'begin') this.#id ??= event.id;
+      if (event.kind === 'usage') hasFinalUsage ||= event.isFinal === true;
+      if (event.kind === 'end' && this.#finished.size === 0) {
         if (!this.#hasContent) return brokenOff(answerEvents, read, 'no content');
         answerEvents.push(MISSING_FINISH);
       }
-      if (event.is !== 'finish') answerEvents.push(event);
+      if (event.kind !== 'finish') answerEvents.push(event);
       else if (event.reason === 'broken' || (event.reason === 'unknown' && !this.#hasContent))
         return brokenOff(answerEvents, read, event.stop);
       else {
         this.#finished.add(event.choice);
-        answerEvents.push(event.reason === 'unknown' ? { is: 'finish', choice: event.choice, reason: 'end' } : event);
+        answerEvents.push(event.reason === 'unknown' ? { kind: 'finish', choice: event.choice, reason: 'end' } : event);
       }
     }
     this.#isPaid ||= hasFinalUsage && this.#isFinished;
@@ -206,15 +204,16 @@ export class Translation {
     const written: ClientEvent[] = [];
     for (const event of this.#forWriter(answerEvents)) {
       if (this.#hasEnded) break;
-      this.#hasEnded = event.is === 'end';
+      this.#hasEnded = event.kind === 'end';
       append(written, this.#writer.write(event));
     }
     return written;
   }
 
-  /** Leaves out the parts that the client's dialect has no place for. */
+  /** Drops the parts that the client's dialect cannot express. */
   #forWriter(answerEvents: readonly AnswerEvent[]): readonly AnswerEvent[] {
-    for (const event of answerEvents) if (event.is === 'open' && event.part.is === 'other') this.#others.add(event.at);
+    for (const event of answerEvents)
+      if (event.kind === 'open' && event.part.kind === 'other') this.#others.add(event.at);
     const known =
       this.#others.size === 0
         ? answerEvents
@@ -225,24 +224,24 @@ export class Translation {
 
 const NOTHING: TranslatedEvent = { note: {}, written: [] };
 
-/** Whether an answer event begins and ends nothing. */
+/** Returns whether an answer event only adds text or a preliminary usage. */
 function isPlain(event: AnswerEvent): boolean {
-  return event.is === 'add' || (event.is === 'usage' && event.isFinal !== true);
+  return event.kind === 'add' || (event.kind === 'usage' && event.isFinal !== true);
 }
 
-const MISSING_FINISH: AnswerEvent = { is: 'finish', choice: 0, reason: 'end' };
-const END: AnswerEvent = { is: 'end' };
+const MISSING_FINISH: AnswerEvent = { kind: 'finish', choice: 0, reason: 'end' };
+const END: AnswerEvent = { kind: 'end' };
 const LATE: AnswerError = { message: 'The upstream sent content behind the end of its answer.' };
 
-/** Ends an answer by an error where `said` breaks off. What it has used stays known. */
+/** Ends an answer with an error, because the upstream broke it off. Keeps the usage that `read` reports. */
 function brokenOff(
   answerEvents: readonly AnswerEvent[],
   read: readonly AnswerEvent[],
   word = '',
 ): readonly AnswerEvent[] {
-  const used = read.filter((event) => event.is === 'usage' && !answerEvents.includes(event));
+  const used = read.filter((event) => event.kind === 'usage' && !answerEvents.includes(event));
   const error = { message: `The upstream broke off its answer: ${word}`, code: word };
-  return [...answerEvents, ...used, { is: 'error', error }];
+  return [...answerEvents, ...used, { kind: 'error', error }];
 }
 
 function ownReader({ adapter }: Answering, { asked }: TranslatedFor): AnswerReader {

@@ -4,8 +4,8 @@ import { asObject, type JsonObject } from '../base/json-values';
 const MAX_PATHS = 20;
 
 /**
- * Returns the paths of a report's numbers that are not known; undefined if there are none. A vendor that counts something new may
- * charge for it. Zeros are ignored.
+ * Returns the paths of numbers in a report that are not `known`; undefined if there are none. A vendor may charge for a number that is new.
+ * Zeros are ignored.
  */
 export function unknownNumbers(report: JsonObject, known: ReadonlySet<string>): readonly string[] | undefined {
   const found: string[] = [];
@@ -23,7 +23,7 @@ function look(value: unknown, path: string, known: ReadonlySet<string>, found: s
     const object = asObject(value);
     for (const name in object) {
       const member = object[name];
-      // Skip these before their path is built.
+      // Zeros and texts are skipped here, before their path is built.
       if (member === 0 || (typeof member !== 'number' && typeof member !== 'object')) continue;
       look(member, path === '' ? name : `${path}.${name}`, known, found);
     }

@@ -2,36 +2,36 @@ import { asArray, asCount, asObject, asText, type JsonObject } from '../base/jso
 import { type Counts, METERS, type Meter, type TokenMeter, type Usage } from '../catalog/usage';
 import { unknownNumbers } from './unknown-numbers';
 
-/** The places of one count in a report, and the count that it belongs to. */
+/** Where a usage report has one count, and which other count it belongs to. */
 interface CountRow {
   /**
-   * Paths such as `prompt_tokens_details.cached_tokens`. `list[name=value].tokens` adds up the items of a list with this value. A 0
-   * says nothing beside a count at another place.
+   * Paths such as `prompt_tokens_details.cached_tokens`. `list[name=value].tokens` is the sum over the list's items with this value. A 0 is
+   * ignored if another path has a count.
    */
   readonly at: readonly string[];
-  /** The places whose counts add up to this one, for a report that has it at none of `at`. */
+  /** Paths whose counts add up to this count, for a report that has no count at `at`. */
   readonly orSumOf?: readonly string[];
-  /** The count that includes this one. */
+  /** The name of the count that includes this one. */
   readonly in?: string;
-  /** The count that this one belongs to but stands beside. */
+  /** The name of the count that this one belongs to, but that does not include it. */
   readonly beside?: string;
-  /** The count that two others include, and that this one is reported with. */
+  /** The name of a count that the reported number of this count includes, so it is subtracted. */
   readonly less?: string;
 }
 
 /**
- * Where the vendors of a protocol report their counts. A row is a meter, or has a name of its own; then it is charged like the
- * count that it belongs to. Rows come behind those they name.
+ * Where the vendors of a protocol report their counts. A row is named after a meter. A row with another name is charged like the count that
+ * it belongs to. A row stands after the rows that it names.
  */
 interface UsageTable {
   readonly counts: Readonly<Record<string, CountRow>>;
-  /** The sum of all counts: it decides which of them are parts of others. */
+  /** The path of the sum of all counts. It shows which counts include others. */
   readonly total?: string;
-  /** Numbers that repeat or divide counts, and those that cost nothing. */
+  /** Paths of numbers that repeat or divide other counts, or that cost nothing. */
   readonly free: readonly string[];
 }
 
-/** What a recipe says of a vendor's reports. `totalHas: reasoning`: what the total has beyond all counts is reasoning. */
+/** A recipe's settings for a vendor's usage reports. `totalHas: reasoning`: tokens of the total that no count contains are reasoning. */
 export interface UsageSettings {
   readonly totalHas?: 'reasoning' | undefined;
 }
@@ -43,7 +43,7 @@ interface ReportedCounts {
   readonly suspect?: readonly string[];
 }
 
-/** Returns a function that reads a report of usage. */
+/** Returns a function that reads usage reports by `table`. */
 export function usageReader(table: UsageTable) {
   const { counts, total = '', free } = table;
   const rows = new Rows(counts);
@@ -61,7 +61,7 @@ export function usageReader(table: UsageTable) {
   };
 }
 
-/** Returns the usage that a report means. Some streams have a report in each event, and Node 20 is slow to spread a rest. */
+/** Returns the usage for a report. It avoids rest and spread, because some streams report in each event and Node 20 is slow at both. */
 export function usageOfReport({ reasoning, unknown, suspect }: ReportedCounts, passes: Usage['passes']): Usage {
   const usage: { -readonly [Name in keyof Usage]: Usage[Name] } = { passes };
   if (reasoning !== undefined) usage.reasoning = reasoning;
@@ -70,7 +70,7 @@ export function usageOfReport({ reasoning, unknown, suspect }: ReportedCounts, p
   return usage;
 }
 
-/** Returns the word of an answer that the plain price does not cover; undefined for any other. */
+/** Returns a word that is not in `plain`, so that the plain price does not cover it; undefined otherwise. */
 export function unlessPlain(value: unknown, plain: readonly string[]): string | undefined {
   const word = asText(value);
   return word === '' || plain.includes(word) ? undefined : word;
@@ -78,23 +78,23 @@ export function unlessPlain(value: unknown, plain: readonly string[]): string | 
 
 interface Row extends CountRow {
   readonly name: string;
-  /** Its number in the table. */
+  /** The row's index in the table. */
   readonly number: number;
-  /** The number of the count of which it is reported as more. */
+  /** The index of the row that `less` names; -1 if there is none. */
   readonly lessNumber: number;
-  /** The count that it belongs to. */
+  /** The name in `in` or `beside`; undefined for a count that belongs to no other. */
   readonly whole: string | undefined;
   readonly isMeter: boolean;
   readonly isTokens: boolean;
-  /** Whether the total may show that the vendor counts this one inside or beside. Audio and images are always inside. */
+  /** Whether the total may show if the vendor includes this count in its whole. Audio and images are always included. */
   readonly mayMove: boolean;
-  /** Whether a 0 is a fact that records show. */
+  /** Whether usage records show a reported 0. */
   readonly keepsZero: boolean;
   readonly places: readonly CountReader[];
   readonly parts: readonly CountReader[];
 }
 
-/** A count with those that belong to it. */
+/** A count with the counts that belong to it. */
 interface Whole {
   readonly whole: Row;
   readonly parts: readonly Row[];
@@ -102,14 +102,14 @@ interface Whole {
 
 const SIDES: ReadonlySet<string> = new Set(['input', 'output']);
 
-/** A set of rows: one bit for each. */
+/** A set of rows, with one bit for each row. */
 type RowSet = number;
 
 class Rows {
   readonly all: readonly Row[];
   readonly wholes: readonly Whole[];
   readonly sides: readonly Row[];
-  /** Those that stand beside the one they belong to, unless a total shows another. */
+  /** The counts that their wholes do not include, unless a total shows otherwise. */
   readonly beside: RowSet;
 
   constructor(counts: UsageTable['counts']) {
@@ -159,7 +159,7 @@ function rowOf(name: string, row: CountRow, number: number, names: readonly stri
 
 const NONE: readonly number[] = [];
 
-/** Returns all that a report says of a count: none, one or several that differ. */
+/** Returns the different numbers that a report has for one count: none, one or several. */
 function saidOf({ places, parts }: Row, report: JsonObject): readonly number[] {
   let said: number[] | undefined;
   for (const place of places) {
@@ -173,12 +173,12 @@ function saidOf({ places, parts }: Row, report: JsonObject): readonly number[] {
   return sum === undefined ? NONE : [sum];
 }
 
-/** One report. Counts that contradict others are dropped, and named as suspect. Translated streams may have one in each event. */
+/** Reads one usage report. Drops counts that contradict others, and names them as suspect. A translated stream may have a report in each event. */
 class ReportReader {
   #suspect: Set<string> | undefined;
-  /** The counts by the numbers of their rows. */
+  /** The counts, by the index of their row. */
   readonly #found: (number | undefined)[] = [];
-  /** The counts that stand beside the one they belong to. */
+  /** The counts that their wholes do not include. */
   #beside: RowSet;
   #rest = 0;
 
@@ -197,12 +197,12 @@ class ReportReader {
     const first = said === undefined ? row.places[0]?.(report) : said[0];
     const isDoubtful = said !== undefined && said.length > 1;
     if (isDoubtful) this.#doubtRow(row);
-    // Of a part that is reported twice, no count is sure; a whole still has its parts.
+    // A part with two different numbers is unknown. A whole keeps the first number, because its parts need it.
     if (first === undefined || (isDoubtful && row.whole !== undefined)) return undefined;
     return Math.max(0, first - (this.#found[row.lessNumber] ?? 0));
   }
 
-  /** Finds out from the total which counts stand beside others. Nothing is charged for a rest that no count explains. */
+  /** Returns whether the counts explain the total; finds which wholes include their parts. An unexplained rest costs only with `totalHas`. */
   agreesWith(total: number): boolean {
     for (const { number } of this.rows.sides) if (this.#found[number] === undefined) return true;
     const rest = total - this.#sumOf(this.#beside);
@@ -218,7 +218,7 @@ class ReportReader {
     return this.#rest > 0;
   }
 
-  /** Drops the parts of a count that are more than it, or whose whole is unknown. */
+  /** Drops parts that are larger than the whole that includes them, or whose whole is unknown. */
   dropContradictions(): void {
     for (const each of this.rows.wholes) {
       if (this.#fits(each, this.#beside)) continue;
@@ -242,7 +242,7 @@ class ReportReader {
     return sum;
   }
 
-  /** Whether the parts inside a count are not more than it. */
+  /** Returns whether the parts that a whole includes are not larger than the whole. */
   #fits({ whole, parts }: Whole, beside: RowSet): boolean {
     const count = this.#found[whole.number] ?? -1;
     let sum = 0;
@@ -285,7 +285,7 @@ class ReportReader {
   }
 }
 
-/** Returns all subsets but the empty one, smaller ones first. */
+/** Returns all subsets except the empty one, smaller ones first. */
 function subsetsOf<T>(all: readonly T[]): readonly (readonly T[])[] {
   let subsets: T[][] = [[]];
   for (const each of all) subsets = [...subsets, ...subsets.map((subset) => [...subset, each])];
@@ -308,7 +308,7 @@ function placeOf(path: string): CountReader {
 function countAt(within: unknown, steps: readonly (readonly string[])[], at: number): number | undefined {
   const step = steps[at];
   if (step === undefined) return asCount(within);
-  // By index, because taking a list apart costs more than the look-up.
+  // Read by index, because destructuring an array costs more than the look-up.
   const found = asObject(within)?.[step[0] as string];
   const name = step[1];
   if (found === undefined) return undefined;

@@ -1,7 +1,7 @@
 import { each, kept, LATER, outside, PASSES_OF_A_LOOP, priced, refused } from './request-rows';
 import type { MemberRow, Needs } from './request-table';
 
-/** A search that the vendor runs for a call. Its results are input, and answers do not report it. */
+/** A search that the vendor runs for a call. The model reads the results as input, and answers do not report the search. */
 export const VENDOR_SEARCH: MemberRow = {
   ...priced('one search for each call'),
   meter: 'webSearch',
@@ -14,8 +14,8 @@ const TOOLS_AT_VENDOR = { ...priced('runs tools at the vendor'), furtherPasses: 
 const PRICED_RESULTS = { ...priced('what the vendor finds has a price'), furtherPasses: 1, ...AT_VENDOR };
 
 /**
- * Members with which a client asks a vendor for something that costs more than tokens at the model's price. Each belongs to some
- * vendors only, which take them in all protocols that they speak.
+ * Members with which a client requests something that costs more than tokens at the model's price. Each is known to some vendors only,
+ * which accept it in all protocols that they speak.
  */
 export const VENDOR_SWITCHES: Readonly<Record<string, MemberRow>> = {
   // alibabacloud.com/help/en/model-studio/web-search, 2026-02; docs.qwencloud.com, "Web search": each call is billed one search.
@@ -28,20 +28,20 @@ export const VENDOR_SWITCHES: Readonly<Record<string, MemberRow>> = {
     ...AT_VENDOR,
     harmless: [false],
   },
-  // cloud.tencent.com/document/product/1729/111007, 2026-11: both make the vendor search.
+  // cloud.tencent.com/document/product/1729/111007, 2026-11: both members make the vendor search.
   ...each({ ...VENDOR_SEARCH, harmless: [false] }, 'enable_enhancement', 'force_search_enhancement'),
   // cloud.baidu.com/doc/qianfan-docs/s/Wm8r4sw29, 2025-09.
   web_search: { ...VENDOR_SEARCH, harmless: [false, { enable: false }] },
-  // docs.x.ai/docs/guides/live-search, 2025-11: charged by source. The vendor answers 410 since (github.com/vercel/ai/pull/15718,
-  // 2026-06), but those who resell its models may take it.
+  // docs.x.ai/docs/guides/live-search, 2025-11: charged by source. The vendor has answered 410 since 2026-06 (github.com/vercel/ai/pull/15718), but
+  // resellers of its models may accept the member.
   search_parameters: { ...PRICED_RESULTS, harmless: [{ mode: 'off' }] },
   // docs.x.ai/docs/guides/deferred-chat-completions, 2026-11.
   deferred: LATER,
   // console.groq.com/docs/compound/systems, 2026-11: up to ten calls of tools at the vendor.
   ...each(TOOLS_AT_VENDOR, 'compound_custom', 'search_settings'),
-  // docs.venice.ai/api-reference, 2026-11: searches (`enable_web_search`), and reads whole pages (`enable_web_scraping`).
+  // docs.venice.ai/api-reference, 2026-11: the vendor searches (`enable_web_search`), and reads whole pages (`enable_web_scraping`).
   venice_parameters: PRICED_RESULTS,
-  // openrouter.ai/docs/guides/features/plugins, 2026-11: each runs once; searches cost by result, documents by page.
+  // openrouter.ai/docs/guides/features/plugins, 2026-11: each plugin runs once; searches cost by result, documents by page.
   plugins: { ...PRICED_RESULTS, harmless: [[]] },
   // openrouter.ai/docs/guides/routing/model-fallbacks, 2026-11.
   models: { ...priced('other models, with prices of their own'), needs: listedModels, ...AT_VENDOR, harmless: [[]] },
@@ -52,7 +52,7 @@ export const VENDOR_SWITCHES: Readonly<Record<string, MemberRow>> = {
   preset: { ...kept('prompt', 'a preset at the vendor'), ...AT_VENDOR },
 };
 
-/** Returns the models of a list of names; undefined for another form. */
+/** Returns the models in a list of names; undefined if the value is no list of names. */
 function listedModels(value: unknown): Needs | undefined {
   if (!Array.isArray(value) || !value.every((model) => typeof model === 'string')) return undefined;
   return { models: value.map((model) => ({ model, maxOutputTokens: undefined })) };

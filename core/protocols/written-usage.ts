@@ -10,7 +10,7 @@ import {
   withOutput,
 } from '../catalog/usage';
 
-/** The usage that a translated answer shows. A count that is unknown is the estimate by which the call is charged, and never 0. */
+/** The usage that a translated answer shows. An unknown count is replaced by the estimate that is charged, and never by 0. */
 export class WrittenUsage {
   #reported: Usage = UNKNOWN_USAGE;
   #contentBytes = 0;
@@ -18,8 +18,8 @@ export class WrittenUsage {
   constructor(private readonly call: Pick<WrittenCall, 'inputTokens'>) {}
 
   note(event: AnswerEvent): void {
-    if (event.is === 'add') this.#contentBytes += Buffer.byteLength(event.text);
-    if (event.is !== 'usage') return;
+    if (event.kind === 'add') this.#contentBytes += Buffer.byteLength(event.text);
+    if (event.kind !== 'usage') return;
     this.#reported = mergeUsage(this.#reported, event.usage);
   }
 

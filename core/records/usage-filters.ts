@@ -1,13 +1,13 @@
 import type { Knex } from 'knex';
 
-/** The conditions on usage records, which must all hold. `from` is included, `to` is not. */
+/** The conditions on usage records, which must all hold. `from` is inclusive, `to` exclusive. */
 export interface UsageFilters {
   /** undefined: records of all accounts. */
   readonly account?: string | undefined;
   readonly from?: Date | undefined;
   readonly to?: Date | undefined;
   readonly key?: string | undefined;
-  /** All names of one model. */
+  /** All names that records may have for one model; undefined: records of all models. */
   readonly model?: readonly string[] | undefined;
   readonly upstream?: string | undefined;
   readonly status?: number | undefined;
@@ -15,7 +15,7 @@ export interface UsageFilters {
   readonly agent?: string | undefined;
 }
 
-/** Adds the filters to a query, in the form of the indexes: see migrations/0003-usage-records.ts. */
+/** Adds the filters to a query, in a form that can use the indexes of migrations/0003-usage-records.ts. */
 export function narrow(
   query: Knex.QueryBuilder,
   { account, from, to, key, model, upstream, status, session, agent }: UsageFilters,
@@ -29,7 +29,7 @@ export function narrow(
   if (status !== undefined && status !== 200) query.whereRaw('usage.status <> 200');
   if (session !== undefined) query.where('usage.session_id', session);
   if (agent !== undefined) query.where('usage.agent_id', agent);
-  // A record counts under the name that it is shown with. A refused call has only the name in its request.
+  // The filter compares the model name that a record shows. A refused call has only the name in its request.
   if (model !== undefined) {
     const names = model.map(() => '?').join();
     query.whereRaw(`coalesce(usage.model, usage.model_requested) IN (${names})`, model);

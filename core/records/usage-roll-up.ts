@@ -11,17 +11,17 @@ interface UsageRollUpOptions {
 }
 
 /**
- * The age from which records are summed. Most calls have ended and been written by then. Younger records are read one by one, like
- * those of hours that a range cuts.
+ * The age at which records are summed, because most calls have ended and been written by then. Queries read younger records one by one, and
+ * also records in hours that a range covers in part.
  */
 const YOUNGER_MS = 60_000;
-/** How much time is summed together. More at once costs less per record. A process that finds the work just done by another does nothing. */
+/** How many milliseconds of records are summed together; more costs less per record. A process does nothing if another has just summed them. */
 const AT_ONCE_MS = 60_000;
 const LOOK_EVERY_MS = 10_000;
 /** The most records summed at once, because writers of records wait meanwhile: 0.1 s if one account called, 0.4 s if 500 did equally often. */
 const RECORDS_AT_ONCE = 10_000;
 
-/** Keeps `usage_sums` close to the present: see migrations/0003-usage-records.ts. Returns what ends it. */
+/** Keeps `usage_sums` close to the present (migrations/0003-usage-records.ts). Returns the loop, which the caller stops. */
 export function startUsageRollUp({
   database,
   log,
@@ -38,12 +38,15 @@ export function startUsageRollUp({
     for (const { wanted } of rows) while (!signal.aborted && (await sumSomeUntil(database, wanted)));
   };
   const whenFailed = onFirstFailure((error) =>
-    log.warn({ reason: String(error) }, 'usage cannot be summed; totals are read from the records meanwhile'),
+    log.warn(
+      { reason: String(error) },
+      'hourly sums of usage cannot be updated; totals are read from the usage records meanwhile',
+    ),
   );
   return startLoop(look, { everyMs, atRestMs: 60_000, whenFailed });
 }
 
-/** Returns whether there is more to sum before `wanted`. */
+/** Sums at most `most` records from before `wanted`. Returns whether there are more. */
 export async function sumSomeUntil(database: Knex, wanted: Date, most = RECORDS_AT_ONCE): Promise<boolean> {
   const { rows } = await database.raw<{ rows: { more: boolean }[] }>(
     'SELECT sum_usage_until(:wanted::timestamptz, :most::int) AS more',

@@ -2,13 +2,13 @@ import type { Knex } from 'knex';
 import { narrow, type UsageFilters } from './usage-filters';
 
 /**
- * The sums of usage records. Whole hours come from `usage_sums` (migrations/0003-usage-records.ts), as far as
- * core/records/usage-roll-up.ts has summed them. Newer records and hours that a range cuts are read one by one. A query that names
- * two of key, model and upstream, or a session or agent, reads all records one by one. One statement reads both, so that it counts
- * no record twice or not at all.
+ * The sums of usage records. A query reads whole hours from `usage_sums` (migrations/0003-usage-records.ts), as far as
+ * core/records/usage-roll-up.ts has summed them. It reads newer records and partly covered hours one by one. A query that names two of key,
+ * model and upstream, or a session or agent, reads all records one by one. One statement reads sums and records, so that each record counts
+ * exactly once.
  */
 
-/** A part of the time in question; `-Infinity` and `Infinity` are no bounds. */
+/** A range of time in a query. `-Infinity` and `Infinity` mean no bound. */
 export interface Slot {
   readonly fromMs: number;
   readonly toMs: number;
@@ -18,7 +18,7 @@ export interface Slot {
 export type SumFilters = Omit<UsageFilters, 'account' | 'from' | 'to'> & { readonly account: string };
 
 export interface Sums extends Readonly<Record<Measure, bigint>> {
-  /** How many calls had their first token in each class of times; see `FIRST_TOKEN_BOUNDS_MS`. */
+  /** How many calls had their first token in each latency class; see `FIRST_TOKEN_BOUNDS_MS`. */
   readonly firstTokens: readonly number[];
 }
 
@@ -34,7 +34,7 @@ const MEASURES = [
 ] as const;
 type Measure = (typeof MEASURES)[number];
 
-/** The bounds between the classes, as in the migration. The first class is below the first bound, the last begins at the last bound. */
+/** The bounds between latency classes, as in the migration. The first class is below the first bound; the last begins at the last bound. */
 export const FIRST_TOKEN_BOUNDS_MS = Array.from({ length: 53 }, (_, at) => Math.round(2 ** (4 + at / 4)));
 const CLASSES = FIRST_TOKEN_BOUNDS_MS.length + 1;
 const FIRST_TOKENS = Array.from(
@@ -60,14 +60,14 @@ const COUNTED = [
   `width_bucket(usage.first_token_ms, '{${FIRST_TOKEN_BOUNDS_MS.join()}}'::int[]) AS class`,
 ];
 
-/** A row of sums. Whole hours have the number of calls in each class; records have the class of the calls. */
+/** A row of sums. A row of whole hours has the number of calls in each class; a row of single records has the class of its calls. */
 type SumRow = Readonly<Record<Measure, bigint>> & {
   readonly slot: number;
   readonly classes: readonly (number | null)[] | null;
   readonly class: number | null;
 };
 
-/** Returns the sums of each slot. */
+/** Returns the sums of an account's calls in each slot, in the order of `slots`. */
 export async function readSums(database: Knex, filters: SumFilters, slots: readonly Slot[]): Promise<readonly Sums[]> {
   const groupedBy = groupedByOf(filters);
   const summed = sumsOf(database, filters, groupedBy).select(
@@ -92,7 +92,7 @@ export async function readSums(database: Knex, filters: SumFilters, slots: reado
   return sums;
 }
 
-/** Calls and cost of one slot and name. The dearest names have cells of their own; `null` stands for all others together. */
+/** The calls and cost of one name in one slot. The most expensive names have separate cells; `null` stands for all other names together. */
 export interface UsageCell {
   readonly slot: number;
   readonly name: string | null;
@@ -143,7 +143,7 @@ interface PartOfSlot extends Slot {
 
 const HOUR_MS = 3_600_000;
 
-/** Splits slots into whole hours and the rest at their ends. Without sums everything is rest. */
+/** Splits slots into whole hours and the partial hours at their ends. If no grouping fits, all time counts as partial. */
 function splitSlots(slots: readonly Slot[], groupedBy: GroupedBy | undefined) {
   const parts = { whole: [] as PartOfSlot[], cut: [] as PartOfSlot[] };
   for (const [slot, { fromMs, toMs }] of slots.entries()) {
@@ -184,9 +184,9 @@ function recordsOf(database: Knex, filters: SumFilters): Knex.QueryBuilder {
 }
 
 /**
- * Returns a query that reads one part after the other, each from the end of an index. For all parts at once Postgres would expect
- * as many groups as records, and sort them. It uses `max`, because Postgres expects 2,000 rows of a table that it knows nothing
- * of, and would compile the query for them.
+ * Returns a query that reads the parts one after the other, each through an index. For all parts at once Postgres would expect as many
+ * groups as records, and sort them. The query uses `max`, because otherwise Postgres would expect 2,000 rows of `usage_summed` and compile
+ * the query for them.
  */
 function inSlots(
   database: Knex,

@@ -1,10 +1,10 @@
 import type { Payer } from '../ledger/ledger';
 import { groupOf, type Rollout, type RolloutAssignment, type RolloutPosition } from './rollout';
 
-/** A call's place in the one rollout that it takes part in. Only calls whose group was drawn are compared. */
+/** The position of a call in the one rollout that it takes part in. The rollout compares only calls whose group was drawn. */
 export interface RolloutPart extends Pick<RolloutPosition, 'run' | 'stage'>, RolloutAssignment {
   readonly name: string;
-  /** The treatment's upstream is ejected or disabled, so the call went elsewhere. */
+  /** Whether the call used another upstream, because the treatment's upstream is ejected or disabled. */
   isMissed: boolean;
 }
 
@@ -12,9 +12,9 @@ export interface RolloutPart extends Pick<RolloutPosition, 'run' | 'stage'>, Rol
 export interface SeenCall extends Omit<RolloutPart, 'group' | 'isMissed'> {
   readonly group: RolloutAssignment['group'] | 'shadow';
   readonly accountId: string;
-  /** An attempt failed because of its upstream, or the call missed the treatment's upstream. */
+  /** Whether the upstream made an attempt or the call fail, or the treatment's upstream was unavailable. */
   readonly isError: boolean;
-  /** The caller received an error. */
+  /** Whether the caller received an error. */
   readonly isHurt: boolean;
   readonly costE8: bigint;
   /** `firstTokenMs` is set for streams, `wholeMs` for unstreamed answers; both are undefined if nothing answered. */
@@ -37,28 +37,28 @@ interface JoiningFacts {
   readonly upstreamCostE8: bigint;
   readonly firstTokenMs: number | undefined;
   readonly wholeMs: number | undefined;
-  /** The call's place, once `join` has determined it; null if it is in no rollout. */
+  /** The call's position; undefined before `join` has determined it, null if the call is in no rollout. */
   rollout: RolloutPart | null | undefined;
 }
 
 /** The maximum number of mirrored calls at the same time. Calls above it are not mirrored. */
 const MAX_MIRRORS = 32;
-/** The maximum size of the requests that are kept for mirrored calls, together. */
+/** The maximum total bytes of the requests that are kept for mirrored calls. */
 const MAX_MIRRORED_BYTES = 32 * 1024 * 1024;
 
 /**
- * The position of each rollout as calls see it, and the outcomes of calls. It is in memory, so that no call waits. The plugin
- * that follows the rollouts sets the positions and receives the outcomes.
+ * The current position of each rollout, and the outcomes of calls. Both are in memory, so that no call waits. The plugin that follows the
+ * rollouts sets the positions and receives the outcomes.
  */
 export class LiveRollouts {
   #positions: ReadonlyMap<string, RolloutPosition> = new Map();
   #notify: (seen: SeenCall) => void = () => undefined;
   readonly #mirrors = new Set<() => void>();
   #mirroredBytes = 0;
-  /** Calls that were not mirrored, because too many mirrored calls were under way. */
+  /** How many calls were not mirrored, because mirrored calls had reached their maximum number or bytes. */
   mirrorsDropped = 0;
 
-  /** Sets the positions by `keyOf`, from the next call on. No call is in a rollout without a position. */
+  /** Sets the positions, by `rolloutKeyOf`, from the next call on. A rollout without a position contains no calls. */
   follow(positions: ReadonlyMap<string, RolloutPosition>): void {
     this.#positions = positions;
   }
@@ -71,7 +71,7 @@ export class LiveRollouts {
     return this.#positions.get(rolloutKeyOf(rollout));
   }
 
-  /** Returns the place of a call in a rollout. The first answer holds for the whole call. */
+  /** Returns the position of a call in a rollout; undefined if it is in none. The first result holds for the call. */
   join(rollout: Rollout, call: JoiningCall): RolloutPart | undefined {
     const { facts } = call;
     if (facts.rollout !== undefined) return facts.rollout ?? undefined;
@@ -85,7 +85,7 @@ export class LiveRollouts {
     return part;
   }
 
-  /** Returns whether to mirror this call: a share of the control group's calls, never one of an excluded caller. */
+  /** Returns whether to mirror this call: a random share of the control group's calls, never a call of an excluded caller. */
   isMirrored(rollout: Rollout, { group, isDrawn }: RolloutPart): boolean {
     if (rollout.shadow === 0 || group === 'treatment' || !isDrawn) return false;
     return this.position(rollout)?.isOver === false && Math.random() < rollout.shadow;
@@ -95,7 +95,7 @@ export class LiveRollouts {
     this.#notify(seen);
   }
 
-  /** Begins a mirrored call. Returns what to call at its end; undefined if too many are under way. */
+  /** Registers a mirrored call. Returns a function to call at its end; undefined if the limits of mirrored calls are reached. */
   beginMirror(cancel: () => void, bytes: number): (() => void) | undefined {
     if (this.#mirrors.size >= MAX_MIRRORS || this.#mirroredBytes + bytes > MAX_MIRRORED_BYTES) {
       this.mirrorsDropped += 1;
@@ -129,7 +129,7 @@ export class LiveRollouts {
   }
 }
 
-/** Statuses that tell of the call, not of the upstream. Health ignores them too. */
+/** Statuses that the call caused, not the upstream. The upstream's health ignores them too. */
 const OF_THE_CALL: ReadonlySet<number | undefined> = new Set([400, 404, 409, 413]);
 
 interface EndedAttempt {

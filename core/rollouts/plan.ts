@@ -1,7 +1,7 @@
 import type { Rollout, RolloutChange } from './rollout';
 
 export function describeChange(change: RolloutChange): string {
-  switch (change.is) {
+  switch (change.kind) {
     case 'upstreams': {
       const { model, add, drop, first } = change;
       const added = add.length === 0 ? [] : [`${add.join(', ')}${first ? ' first' : ' too'}`];

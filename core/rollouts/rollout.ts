@@ -1,11 +1,11 @@
 import { createHash, hash } from 'node:crypto';
 import type { Payer } from '../ledger/ledger';
 
-/** A change that is released in stages: some calls are served with it, the others as before, until all are or none. */
+/** A change that is released in stages: a share of the calls is served with the change and the rest without, until all calls are or none. */
 export interface Rollout {
   readonly name: string;
   readonly change: RolloutChange;
-  /** What keeps its group: all calls of an account, all calls of a key, or each call by itself. */
+  /** Which calls share a group: all calls of an account, all calls of a key, or none (`request`). */
   readonly stickyBy: 'account' | 'key' | 'request';
   /** Ids of accounts and keys that are in the treatment from the first stage on (`include`), or never (`exclude`). */
   readonly include: ReadonlySet<string>;
@@ -15,7 +15,7 @@ export interface Rollout {
   /** Share of the control group's calls, 0 to 1, that are mirrored to the treatment. The client never receives a mirrored answer. */
   readonly shadow: number;
   readonly onAbort: 'rollback' | 'hold';
-  /** A hash of `change` and `stickyBy`. A rollout with another definition starts again. */
+  /** A hash of `change` and `stickyBy`. If the hash changes, the rollout starts again. */
   readonly definition: string;
 }
 
@@ -23,24 +23,24 @@ export type RolloutChange = UpstreamsChange | VersionChange | SettingsChange;
 
 /** A change of the upstreams that calls of a model may use: it adds some and drops others. */
 export interface UpstreamsChange {
-  readonly is: 'upstreams';
+  readonly kind: 'upstreams';
   readonly model: string;
   readonly add: readonly string[];
   readonly drop: readonly string[];
-  /** Added upstreams come before all others, whatever the strategy. */
+  /** Whether added upstreams come before all others, whatever the strategy. */
   readonly first: boolean;
 }
 
 /** A change of the model that an alias means. */
 export interface VersionChange {
-  readonly is: 'version';
+  readonly kind: 'version';
   readonly alias: string;
   readonly model: string;
 }
 
-/** A change of the settings of policies in a pipeline. What it does not name stays. */
+/** A change of policy settings in a pipeline. Settings that it does not name stay unchanged. */
 export interface SettingsChange {
-  readonly is: 'settings';
+  readonly kind: 'settings';
   readonly pipeline: string;
   readonly settings: Readonly<Record<string, object>>;
 }
@@ -53,27 +53,27 @@ export interface RolloutStage {
 
 export type GuardName = 'errorRate' | 'p95FirstTokenMs' | 'costRatio';
 
-/** Ends a rollout if more of the treatment's calls than of the control's are beyond a line: failed, too slow or too dear. */
+/** Aborts a rollout if a larger share of the treatment's calls than of the control's failed, was too slow or too expensive. */
 export interface Guard {
   readonly name: GuardName;
-  /** How much larger the treatment's share of calls beyond the line may be. */
+  /** How much larger than the control's the treatment's share of failed, slow or expensive calls may be. */
   readonly above: number;
-  /** Where the line is, as a multiple of the control's p95 or median; 1 for `errorRate`, which has no such line. */
+  /** The threshold of a slow or expensive call, as a multiple of the control's p95 or median; 1 for `errorRate`, which has no threshold. */
   readonly times: number;
-  /** The number of calls from which on the guard judges. */
+  /** The minimum number of calls before the guard decides. */
   readonly minCalls: number;
 }
 
 export type RolloutGroup = 'control' | 'treatment';
 
-/** How far a running rollout has come. */
+/** The progress of a running rollout. */
 export interface RolloutPosition {
-  /** The id of this run. A rollout that begins again gets another one. */
+  /** The id of this run. A rollout that starts again gets a new id. */
   readonly run: string;
-  /** Counted from 1. */
+  /** The number of the current stage, counted from 1. */
   readonly stage: number;
   readonly share: number;
-  /** The rollout has passed all its stages, and its groups are no longer compared. */
+  /** Whether the rollout has passed all its stages. Its groups are then no longer compared. */
   readonly isOver: boolean;
 }
 
@@ -87,7 +87,7 @@ export function definitionOf({ change, stickyBy }: Pick<Rollout, 'change' | 'sti
 /** The group that a call is in. */
 export interface RolloutAssignment {
   readonly group: RolloutGroup;
-  /** A draw decided the group, not `include` or `exclude`. */
+  /** Whether a draw decided the group, instead of `include` or `exclude`. */
   readonly isDrawn: boolean;
 }
 
@@ -107,8 +107,8 @@ export function groupOf(
 const HEX_DIGITS = 12;
 
 /**
- * Returns a number from 0 to below 1, the same on every node and after every start. It does not depend on the share: a caller
- * that is in at 1 % is also in at 5 %. A caller's numbers in different rollouts are independent.
+ * Returns a number of at least 0 and below 1 for a caller, the same on every node and after every start. It does not depend on the share: a
+ * caller in the treatment at 1 % is also in it at 5 %. A caller's numbers in different rollouts are independent.
  */
 function lotOf(rollout: string, who: string): number {
   return Number.parseInt(hash('sha256', `${rollout}\n${who}`).slice(0, HEX_DIGITS), 16) / 16 ** HEX_DIGITS;

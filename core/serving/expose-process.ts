@@ -17,7 +17,7 @@ interface Pool {
   numPendingAcquires(): number;
 }
 
-/** Exposes metrics of what the process has open, read at each scrape. */
+/** Exposes metrics of the process's open calls, holds and connections, read at each scrape. */
 export function exposeProcess({ openCalls, leases, database }: Exposed): void {
   gauge(
     'tollgate_calls_in_flight',

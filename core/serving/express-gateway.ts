@@ -40,7 +40,7 @@ initialiseWith(({ name, tollgate: { policies } }, context) => {
 const CALL = Symbol('call');
 type RequestWithCall = IncomingMessage & { [CALL]?: Call };
 
-/** The gateway for new policies. It must be set before Express Gateway runs its policy factories. */
+/** The gateway that new policies use. It must be set before Express Gateway runs its policy factories. */
 let running: PipelineGateway | undefined;
 
 function toExpressGateway(policy: Policy): ExpressGatewayPolicy {
@@ -61,7 +61,7 @@ function toExpressGateway(policy: Policy): ExpressGatewayPolicy {
 /** Policies that Express Gateway has mounted into a pipeline. */
 const mounted = new Set<string>();
 
-/** The member of an action that names its pipeline, because Express Gateway does not pass this on. */
+/** The member of an action that names its pipeline, because Express Gateway does not pass the name to policy factories. */
 const PIPELINE = '$pipeline';
 
 /** Returns an action's own settings, without the function that Express Gateway adds to every action. */
@@ -82,7 +82,7 @@ async function runInExpress(
 }
 
 export interface Served {
-  /** Answers every request on the public listener that is not a call (our own API, 404, 405). Returns how a call is served. */
+  /** Answers every request on the public listener that is not a call (our own API, 404, 405). For a call, returns how to serve it. */
   readonly answerUnlessCall: (request: IncomingMessage, response: ServerResponse) => ServedCall | undefined;
   /** Whether calls are served without Express. */
   readonly fastLane: boolean;
@@ -118,7 +118,7 @@ export async function startExpressGateway(
   log: Logger,
 ): Promise<ExpressGateway> {
   running = gateway;
-  // Express Gateway would reroute all of its own requests by these variables. Proxies of upstreams are a setting of ours.
+  // Express Gateway would send all its own requests through the proxies in these variables. Tollgate has its own setting for proxies of upstreams.
   for (const name of ['HTTP_PROXY', 'HTTPS_PROXY', 'http_proxy', 'https_proxy']) delete process.env[name];
   process.env['EG_DISABLE_CONFIG_WATCH'] = '1';
   process.env['EG_CONFIG_DIR'] ??= __dirname;
@@ -126,7 +126,7 @@ export async function startExpressGateway(
   replaceLogger(load, log);
   const leaveToPlugins = replaceSlowModules(load);
   replaceConfiguration(load, withCheckedSettings(gateway.configuration), system);
-  // Express Gateway makes an id for each request slowly, and nothing reads it.
+  // Express Gateway generates an id for each request, which is slow, and no code reads the id.
   (load('uuid62') as { v4: () => string }).v4 = () => '';
   openServersWith(load, SERVER_OPTIONS);
   const held = holdAdmin(load);
@@ -137,7 +137,7 @@ export async function startExpressGateway(
   const run = (load('express-gateway') as () => { load(path: string): { run(): Promise<unknown> } })()
     .load(process.env['EG_CONFIG_DIR'])
     .run();
-  // `run` rejects if a pipeline cannot be mounted. It resolves only when the admin listener is open too.
+  // `run` rejects if a pipeline cannot be mounted. It resolves only when the admin listener is open too, so `isOpen` ends the wait.
   await Promise.race([run, isOpen]);
   leaveToPlugins();
   const [{ httpServer: http }] = await isOpen;
@@ -186,7 +186,7 @@ function holdAdmin(load: NodeJS.Require): Promise<Pick<ExpressGateway, 'admin' |
   });
 }
 
-/** The pipelines of calls that Express serves: undefined for those of the start, until a reload replaces them. */
+/** The pipelines for calls through Express. They are undefined until a reload replaces the pipelines of the start. */
 interface Entrance {
   pipelines: Middleware | undefined;
 }
@@ -206,7 +206,7 @@ async function preparePipelines(
   running = gateway;
   const pipelines = fastLane ? undefined : await buildPipelines(load, { ...config, gatewayConfig });
   return () => {
-    // Express Gateway's admin API shows this.
+    // Express Gateway's admin API shows this configuration.
     config.gatewayConfig = gatewayConfig;
     entrance.pipelines = pipelines;
   };
@@ -218,7 +218,7 @@ async function buildPipelines(load: NodeJS.Require, config: object): Promise<Ent
   };
   const { Router } = createRequire(load.resolve('express-gateway'))('express') as { Router(): unknown };
   const router = await bootstrap({ app: Router(), config });
-  // Express Gateway adds its policies to the router by promises that it does not wait for.
+  // Waits, because Express Gateway adds its policies to the router in promises that it does not await.
   await new Promise((resolve) => setImmediate(resolve));
   return router;
 }
@@ -250,19 +250,19 @@ function replaceModule(load: NodeJS.Require, name: string, exports: unknown): vo
 }
 
 /**
- * Replaces modules that would take a quarter of the start's time and are seldom or never used. Returns a function that leaves the
- * packages to plugins again, after Express Gateway has loaded its own files.
+ * Replaces modules that are rarely used and would take a quarter of the start's time. Returns a function that restores the packages for
+ * plugins, after Express Gateway has loaded its own files.
  */
 function replaceSlowModules(load: NodeJS.Require): () => void {
-  // Only Express Gateway's own admin API reads users and tokens, from a Redis that it emulates.
+  // Loaded late, because only Express Gateway's own admin API reads users and tokens, from a Redis that it emulates.
   loadLate(load, 'express-gateway/lib/services');
   loadLate(load, 'express-gateway/lib/rest/utils/findConsumer');
   const packages: Readonly<Record<string, unknown>> = {
-    // Express Gateway would fetch schemas of conditions, which are refused, and read and watch its own configuration files.
+    // Express Gateway would use these modules to fetch schemas of conditions, which Tollgate refuses, and to watch its own configuration files.
     superagent: {},
     'js-yaml': {},
     chokidar: {},
-    // It has the functions of uri-js, without expressions that take a tenth of a second to compile.
+    // `fast-uri` has the functions of uri-js, but no regular expressions that take 0.1 s to compile.
     'uri-js': createRequire(load.resolve('ajv'))('fast-uri') as unknown,
   };
   for (const [name, exports] of Object.entries(packages)) replaceModule(load, name, exports);
@@ -271,7 +271,7 @@ function replaceSlowModules(load: NodeJS.Require): () => void {
   };
 }
 
-/** Replaces a module by one that loads it when one of its functions is called. */
+/** Replaces a module by a stand-in that loads it when one of its functions is first called. */
 function loadLate(load: NodeJS.Require, name: string): void {
   let original: unknown;
   const loaded = () => {
@@ -282,7 +282,7 @@ function loadLate(load: NodeJS.Require, name: string): void {
   replaceModule(load, name, lateFunction(loaded));
 }
 
-/** Returns a function, with members as late as itself, that is read when it is called. */
+/** Returns a function that reads the real function only when it is called. The same holds for its members. */
 function lateFunction(read: () => unknown): () => unknown {
   return new Proxy(() => undefined, {
     get: (_, member) => lateFunction(() => (read() as Record<PropertyKey, unknown>)[member]),
@@ -333,7 +333,7 @@ function withCheckedSettings({ gateway, pipelines }: Configuration): unknown {
       })),
     },
   ]);
-  // An endpoint for any host would win over one for a specific host if it came first.
+  // Express Gateway uses the first endpoint that matches, so endpoints for any host must come last.
   const hostFirst = Object.entries(gateway.apiEndpoints).sort(([, one], [, two]) => rank(one.host) - rank(two.host));
   return {
     ...gateway,
@@ -389,7 +389,7 @@ function takeOver(server: Server, { answerUnlessCall, fastLane }: Served): void 
 
 function takeOverAdmin(server: Server, served: Served): void {
   const [express] = server.listeners('request') as Middleware[];
-  if (express === undefined) throw new Error('the admin listener has no handler');
+  if (express === undefined) throw new Error('the admin listener of Express Gateway has no request handler');
   server.removeAllListeners('request');
   server.on('request', (request: IncomingMessage, response: ServerResponse) =>
     served.admin(request, response, express),

@@ -26,7 +26,7 @@ interface FrontDoorOptions {
   readonly fastLane: boolean;
   readonly sockets: SocketSettings;
   readonly role: Role;
-  /** undefined: pages of other origins cannot read answers. */
+  /** The CORS settings; undefined: browsers let no page of another origin read answers. */
   readonly cors?: Cors | undefined;
 }
 
@@ -51,10 +51,7 @@ export function openFrontDoor(gateway: PipelineGateway, options: FrontDoorOption
   const who = { identify: confirmedKey(gateway.keys), enter, signedIn: signedIn(gateway.database) };
   const callsOf = (of: PipelineGateway) => compileCallTable(isWorker ? [] : of.configuration.pipelines, of);
   let calls = callsOf(gateway);
-  /**
-   * Passes a request on to Express Gateway. It requires an owner, because Express Gateway shows the configuration with the values
-   * of its variables.
-   */
+  /** Passes a request on to Express Gateway. It requires the role `owner`, because Express Gateway shows the configuration with the values of its variables. */
   const passOn: PassOn = async (request, response, expressGateway) => {
     const isNobodys = isWorker || pathOf(request).startsWith('/admin/');
     await admit(request, isNobodys ? 'metrics' : 'owner');
@@ -124,7 +121,7 @@ export function openFrontDoor(gateway: PipelineGateway, options: FrontDoorOption
   };
 }
 
-/** The limits of a key for requests that go through no pipeline: the highest of all pipelines. */
+/** Returns the limits of a key for requests outside of pipelines: the highest of all pipelines. */
 function limitsOf({ configuration }: PipelineGateway): ConcurrencyLimits {
   const declared = configuration.pipelines.map((pipeline) => declaredBy(pipeline).concurrentCalls);
   const most = (of: keyof ConcurrencyLimits) => Math.max(...declared.map((each) => each?.[of] ?? 0)) || Infinity;
@@ -133,13 +130,13 @@ function limitsOf({ configuration }: PipelineGateway): ConcurrencyLimits {
 
 type PassOn = (...asked: Parameters<Served['admin']>) => Promise<void>;
 
-/** Returns whether a request is for the console. Only the console's own page may ask there, because a browser sends its session's cookie. */
+/** Returns whether a request is for the console. Only the console's own page may send it, because browsers attach the session cookie. */
 function isOfConsole(request: IncomingMessage): boolean {
   const path = pathOf(request);
   return path === '/console' || path.startsWith('/console/');
 }
 
-/** Returns whether calls of this address may come over a WebSocket, which is so if a POST to it is a call. */
+/** Returns whether clients may send calls of this address over a WebSocket, which is so if a POST to the address is a call. */
 function hasSocket(calls: CallTable, { url }: IncomingMessage, host: string): boolean {
   if (!isSocketPath(pathOf({ url }))) return false;
   return calls.find({ url, method: 'POST' }, host).kind === 'call';
@@ -175,5 +172,5 @@ function notDirect(): GatewayError {
 
 function otherMethod(methods: readonly string[]): GatewayError {
   const allow = methods.join(', ');
-  return fail('METHOD_NOT_ALLOWED', { message: `This address accepts ${allow}.`, headers: { allow } });
+  return fail('METHOD_NOT_ALLOWED', { message: `This path accepts only ${allow}.`, headers: { allow } });
 }

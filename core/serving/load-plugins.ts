@@ -18,23 +18,23 @@ import { POLICY_CONTRACT, type Policy } from '../gateway/policy';
 import type { Proxies } from '../http/proxies';
 
 export interface LoadedPlugin {
-  /** The package as system.config.yml names it, or the full path where it was found. */
+  /** The package's name in system.config.yml, or the full path where the package was found. */
   readonly package: string;
   readonly plugin: Plugin;
-  /** The settings that the plugin's schema has checked, with defaults. */
+  /** The plugin's settings, checked by its schema, with defaults. */
   readonly settings: unknown;
 }
 
-/** The loaded content of system.config.yml, which is needed to read gateway.config.yml. */
+/** The content that system.config.yml loads. gateway.config.yml cannot be read without this content. */
 export interface LoadedPlugins extends Loaded<Policy> {
-  /** The settings, with full paths of the packages that were found. */
+  /** The settings of system.config.yml, with full paths of the packages that were found. */
   readonly system: SystemSettings;
   readonly manifests: readonly Manifest[];
   readonly plugins: readonly LoadedPlugin[];
   readonly proxies: Proxies;
 }
 
-/** Tollgate's own folder: the project's, or dist. */
+/** Tollgate's own folder: the project folder when run from source, otherwise `dist`. */
 const OWN_FOLDER = dirname(dirname(__dirname));
 
 /**
@@ -64,8 +64,8 @@ export function loadPlugins(configFolder: string, env: NodeJS.ProcessEnv): Loade
 }
 
 /**
- * Replaces the names of packages that are found from the configuration's folder by full paths. Other packages are found from
- * Tollgate's own folder. Express Gateway gets the same names.
+ * Replaces package names by full paths where the configuration's folder contains the package. Other packages are loaded from Tollgate's own
+ * folder. Express Gateway receives the same names.
  */
 function locatePlugins(system: SystemSettings, configFolder: string): SystemSettings {
   const fromConfiguration = createRequire(join(configFolder, 'system.config.yml'));
@@ -139,7 +139,7 @@ function pluginsOf({ package: packageName, manifest, settings }: LoadedPackage):
   return plugins.map((plugin) => ({ package: packageName, plugin, settings: settingsOf(plugin) }));
 }
 
-/** Returns the manifest, or what is wrong with it. */
+/** Returns a package's manifest, or a text that says what is wrong with the manifest. */
 function requireManifest(packageName: string): Manifest | string {
   let manifest: Partial<Manifest>;
   try {
@@ -177,10 +177,7 @@ function placeOf(thrown: unknown): string {
   return place === undefined ? '' : ` (${place})`;
 }
 
-/**
- * Reports two plugins or two policies of the same name. Such plugins would share settings, metrics and log lines, and a policy's
- * name would be ambiguous.
- */
+/** Reports two plugins or two policies of the same name. Two plugins would share settings, metrics and log lines, and a policy's name would be ambiguous. */
 function refuseTwins(packages: readonly LoadedPackage[], problems: LocatedProblem[]): void {
   const known = new Map<string, string>();
   for (const { manifest, package: packageName } of packages) {

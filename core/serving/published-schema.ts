@@ -66,7 +66,7 @@ function policyUse(description: string, action: Schema): JsonSchema {
 
 type Endpoint = typeof GATEWAY_SCHEMA.properties.serviceEndpoints.additionalProperties;
 
-/** Lets a model that names a price list leave out what the list contains. */
+/** Makes the members that a price list contains optional for a model that names the list. */
 function withPriceLists(endpoint: Endpoint) {
   const { required, ...model } = endpoint.properties.models.additionalProperties;
   const models = {
@@ -112,7 +112,7 @@ function isScalarType(type: unknown): boolean {
   return [type].flat().some((each) => each === 'integer' || each === 'number' || each === 'boolean');
 }
 
-/** Applies `orVariable` to the schemas within a schema, and to nothing that only looks like one. */
+/** Applies `orVariable` to the subschemas of a schema, but not to values that only look like a schema. */
 function mapSubschemas(schema: JsonSchema): JsonSchema {
   return Object.fromEntries(
     Object.entries(schema).map(([word, value]) => {

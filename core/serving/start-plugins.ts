@@ -8,7 +8,7 @@ import type { EndpointSettings } from '../configuration/pipelines';
 import type { PluginGateway } from '../gateway/plugin-gateway';
 import type { LoadedPlugin } from './load-plugins';
 
-/** How long a plugin may take to start. A slower one ends the start of the process with an error that names it. */
+/** How long a plugin may take to start. If it takes longer, the process ends with an error that names the plugin. */
 const STARTS_WITHIN_MS = 60_000;
 
 /**
@@ -34,7 +34,7 @@ export function hostsOf(plugins: readonly LoadedPlugin[], gateway: PluginGateway
 }
 
 /**
- * Starts the own work of the plugins. Returns a function that stops it, the last started first.
+ * Starts the background work of the plugins. Returns a function that stops the plugins in reverse order.
  * @throws StartFailure that names the plugin if it throws or does not start in time
  */
 export async function startPlugins(
@@ -73,7 +73,7 @@ async function startInTime<T>(loaded: LoadedPlugin, withinMs: number, start: () 
   }
 }
 
-/** Returns the failure of a plugin. A StartFailure stays as it is, because it already says what to do. */
+/** Returns the error for a plugin that failed. A StartFailure stays as it is, because it already says what to do. */
 function fault(plugin: LoadedPlugin, place: string, cause: unknown): StartFailure {
   if (cause instanceof StartFailure) return cause;
   const reason = cause instanceof Error ? (cause.stack ?? cause.message) : String(cause);
@@ -86,8 +86,8 @@ function placeOf({ plugin: { name }, package: packageName }: LoadedPlugin): stri
 }
 
 /**
- * Rejects two routes that answer the same requests. Within one plugin, a literal may overlap a `{name}`, because the literal
- * wins. In another plugin, it would take requests away from the first.
+ * Rejects two routes that answer the same requests. Within one plugin, a literal may overlap a `{name}`, because the literal wins. Between
+ * two plugins, the literal would take requests away from the other plugin.
  */
 function refuseTwins(owners: ReadonlyMap<Route, LoadedPlugin>): void {
   const known: [Route, LoadedPlugin][] = [];
@@ -109,8 +109,8 @@ const ANY_METHOD = '*';
 const NAMED = /^\{\w+\}$/;
 
 /**
- * Returns whether a path exists that both routes answer; for routes of one plugin, whether all their paths are the same.
- * `{name...}` may overlap other routes, because it only takes what is left.
+ * Returns whether a path exists that both routes answer; for routes of one plugin, whether all their paths are the same. `{name...}` may
+ * overlap other routes, because it only answers what no other route answers.
  */
 function answerAlike(one: Route, other: Route, isOfOne: boolean): boolean {
   const isSameMethod = one.method === other.method || (!isOfOne && [one.method, other.method].includes(ANY_METHOD));
@@ -127,7 +127,7 @@ function segmentsOf({ path }: Route): readonly string[] {
   return path.replace(/\{\w+/g, '{name').split('/');
 }
 
-/** Rejects a route at the address of model calls. Calls are looked up before routes, so the route would never be reached. */
+/** Rejects a plugin's route at an address of model calls. The gateway looks up calls before routes, so it would never reach the route. */
 function refuseCallPaths(owners: ReadonlyMap<Route, LoadedPlugin>, endpoints: readonly EndpointSettings[]): void {
   for (const [route, owner] of owners) {
     if (route.listener !== 'public') continue;

@@ -5,7 +5,7 @@ import { EXIT_CONFIGURATION, StartFailure } from '../base/start-failure';
 import type { Configuration } from '../configuration/configuration';
 import { ConfigurationError } from '../configuration/yaml-file';
 
-/** What the log says about a serving process. */
+/** The facts about a serving process that its log shows. */
 export type Facts = Readonly<Record<string, unknown>>;
 
 /** Returns what this process serves, with which configuration and which stores. */
@@ -36,7 +36,7 @@ export function announce(facts: Facts, isEmbedded: boolean): void {
   log.info(facts, 'ready');
   if (isEmbedded) {
     log.warn(
-      "embedded stores: one process only, and a kill can lose the last moment's charges; set REDIS_URL and DATABASE_URL for production",
+      'embedded stores serve only one process, and a crash can lose the charges of the last moment; set REDIS_URL and DATABASE_URL for production',
     );
   }
 }
@@ -69,7 +69,7 @@ export function readArguments(given: readonly string[]): 'serve' | 'check' | 'mi
   process.exit(2);
 }
 
-/** Ends a start that has failed. It explains what an operator can fix and exits 78; any other error keeps its stack and exits 1. */
+/** Ends a failed start. For an error that an operator can fix it explains the error and exits 78; for any other it shows the stack and exits 1. */
 export function explainStartFailure(error: unknown): never {
   if (error instanceof ConfigurationError || error instanceof StartFailure) {
     const number = error instanceof ConfigurationError ? error.number : undefined;

@@ -70,7 +70,7 @@ export class Certificates {
     return certificateOf(this.#current, host.toLowerCase()).context;
   }
 
-  /** Reads the files again. If they are invalid, it logs why and keeps the certificates in force. Open connections keep theirs in any case. */
+  /** Reads the files again. If they are invalid, it logs why and keeps the current certificates. Open connections keep theirs in any case. */
   reload(log: Logger): void {
     const certificates = this.place;
     let read: ByHost;
@@ -108,10 +108,10 @@ function pairsOf(certificates: ByHost): readonly KeyPair[] {
   return [...certificates.values()].map(({ pair }) => pair);
 }
 
-/** Returns the certificate of a host: its own, that of the wildcard for its first label, or the default. */
+/** Returns the certificate for a host: its own, the wildcard certificate that covers its first label, or the default. */
 function certificateOf(certificates: ByHost, host: string): Certificate {
   const found = certificates.get(host) ?? certificates.get(host.replace(/^[^.]+/, '*')) ?? certificates.get('default');
-  if (found === undefined) throw new Error('the default certificate is missing');
+  if (found === undefined) throw new Error('the default TLS certificate is missing');
   return found;
 }
 
@@ -170,7 +170,7 @@ function parse<T>(member: keyof KeyPair, file: string, expected: string, read: (
   }
 }
 
-/** The certificates of the listeners; undefined for one without TLS. */
+/** The certificates of each listener; undefined for a listener without TLS. */
 interface ListenerCertificates {
   readonly http: Certificates | undefined;
   readonly admin: Certificates | undefined;
@@ -186,12 +186,12 @@ export function openCertificates({ gateway }: Configuration, configFolder: strin
 const HANDSHAKE_WITHIN_MS = 10_000;
 
 /**
- * Adds TLS to each connection before the server reads it. The server remains an HTTP server, whose limits, timeouts and stop know
- * nothing of TLS. A connection counts once its handshake is done.
+ * Adds TLS to each connection before the server reads it. The server remains an HTTP server, so its limits, timeouts and stop work as
+ * without TLS. It counts a connection after the handshake.
  */
 export function serveWithTls(server: Server, certificates: Certificates): void {
   const [serve] = server.listeners('connection');
-  if (serve === undefined) throw new Error('the server accepts no connections');
+  if (serve === undefined) throw new Error('the HTTP server has no connection handler');
   const tls = createServer({
     ALPNProtocols: ['http/1.1'],
     handshakeTimeout: HANDSHAKE_WITHIN_MS,
@@ -202,9 +202,9 @@ export function serveWithTls(server: Server, certificates: Certificates): void {
   tls.on('secureConnection', (socket) => Reflect.apply(serve, server, [Object.assign(socket, { server })]));
   server.off('connection', serve as (socket: Socket) => void);
   server.on('connection', (socket: Socket) => {
-    // A connection whose upgrade no handler took comes here a second time, after its handshake.
+    // A connection arrives here a second time, after its TLS handshake, if no handler accepted its upgrade.
     if (socket instanceof TLSSocket) return Reflect.apply(serve, server, [socket]);
-    // A TLS server does the same. Otherwise the connection stays open after its client has disconnected.
+    // Node's own TLS server sets this too. Otherwise the connection stays open after its client has disconnected.
     socket.allowHalfOpen = false;
     tls.emit('connection', socket);
   });

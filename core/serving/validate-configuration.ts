@@ -7,9 +7,9 @@ import { openCertificates } from './tls';
 
 interface Validation {
   readonly problems: readonly ConfigurationProblem[];
-  /** What works but is perhaps not intended: upstreams without a credential. */
+  /** Valid settings that are perhaps unintended: upstreams without a credential. */
   readonly warnings: readonly ConfigurationProblem[];
-  /** undefined if there are problems. */
+  /** The checked configuration; undefined if there are problems. */
   readonly configuration: Configuration | undefined;
 }
 

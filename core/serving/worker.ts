@@ -9,7 +9,7 @@ import type { LiveConfiguration } from '../configuration/live-configuration';
 import type { ExpressGateway } from './express-gateway';
 import type { Facts } from './start';
 
-/** A numbered question, or the answer to one. */
+/** A message between the primary and a worker: a numbered question, or the answer to one. */
 export type Message =
   | { readonly question: string; readonly number: number; readonly given?: unknown }
   | { readonly answerTo: number; readonly value?: unknown };
@@ -29,12 +29,12 @@ export class Channel {
     this.#answers = answers;
   }
 
-  /** Sets what the other process may ask from now on. */
+  /** Sets the questions that this process answers from now on. */
   answer(answers: Answers): void {
     this.#answers = answers;
   }
 
-  /** Asks the other process. Returns undefined if it has no answer, or ends before it answers. */
+  /** Asks the other process. Returns undefined if that process has no answer, or ends before it answers. */
   ask(question: string, given?: unknown): Promise<unknown> {
     return new Promise((resolve) => {
       if (!this.#isOpen) return resolve(undefined);
@@ -71,7 +71,7 @@ export function reachPrimary(): Channel | undefined {
   const channel = new Channel((message) => process.send?.(message, undefined, undefined, () => undefined));
   process.on('message', (message: Message) => void channel.take(message));
   process.once('disconnect', () => channel.close());
-  // A terminal sends SIGINT to the primary and to all workers, and the primary decides.
+  // A terminal sends SIGINT to the primary and to all workers. A worker ignores it, because the primary decides.
   process.on('SIGINT', () => undefined);
   readMetricsFrom(async (format) => String(await channel.ask('all-metrics', format)));
   return channel;
@@ -113,7 +113,7 @@ export function serveAsWorker(primary: Channel, parts: WorkerParts): (exitCode: 
     isStopping = true;
   };
 
-  /** Leaves new connections to the other workers. Open ones stay, because a client may be sending on them just now. */
+  /** Stops accepting connections, so that other workers accept them. Open connections stay, because a client may be sending a request on one. */
   const closeListeners = () => {
     servers.http.prependListener('request', (_request, response) => {
       response.shouldKeepAlive = false;
@@ -134,7 +134,7 @@ export function serveAsWorker(primary: Channel, parts: WorkerParts): (exitCode: 
   };
   const openAdmin = (): Promise<void> =>
     servers.openAdmin().catch(async (error: unknown) => {
-      log.error({ error: safeErrorFields(error) }, 'the admin listener cannot be opened; it is retried');
+      log.error({ error: safeErrorFields(error) }, 'the admin listener cannot be opened; this worker retries');
       await sleep(OPEN_AGAIN_MS);
       return openAdmin();
     });
@@ -154,7 +154,7 @@ export function serveAsWorker(primary: Channel, parts: WorkerParts): (exitCode: 
     retire();
   });
   cluster.worker?.once('disconnect', () => {
-    // Otherwise Node would end the process at once.
+    // Without this flag Node would end the process immediately.
     if (cluster.worker !== undefined) cluster.worker.exitedAfterDisconnect = true;
     log.error('the primary process has ended: this worker finishes its calls and exits');
     stopOnce();

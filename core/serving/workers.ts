@@ -15,16 +15,16 @@ import { Channel, type Message, type Ready } from './worker';
 
 const MAX_WORKERS = 256;
 
-/** A worker that ends sooner may end in the same way again. The next one therefore waits, twice as long each time. */
+/** How long a worker must run to count as stable. After a worker that ended sooner, the next one waits before it starts, twice as long each time. */
 const STEADY_AFTER_MS = 30_000;
 const FIRST_WAIT_MS = 1_000;
 const MAX_WAIT_MS = 30_000;
 
-/** A worker whose event loop is blocked must not delay the others. */
+/** How long the primary waits for metrics: a worker with a blocked event loop must not delay the others. */
 const METRICS_WITHIN_MS = 2_000;
 const RELOADED_WITHIN_MS = 10_000;
 
-/** Returns how many processes serve: one if the stores are embedded. @throws StartFailure */
+/** Returns how many processes serve (`WORKERS`): one if the stores are embedded. @throws StartFailure */
 export function readWorkers(env: NodeJS.ProcessEnv, log: Logger): number {
   const count = countOf(env['WORKERS'] || '1');
   if (count === 1 || env['REDIS_URL'] || env['DATABASE_URL']) return count;
@@ -42,7 +42,7 @@ function countOf(given: string): number {
   throw new StartFailure(`WORKERS is "${given}", but it must be auto or a whole number from 1 to ${MAX_WORKERS}.`);
 }
 
-/** Starts this many workers, replaces those that end, and exits with the last of them. */
+/** Starts `wanted` workers and replaces each that ends. After a stop, this process exits with the last worker. */
 export function runWorkers(wanted: number, log: Logger): void {
   const workers = new Workers(wanted, log);
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => workers.stop(signal));
@@ -54,19 +54,19 @@ interface Member {
   readonly worker: Worker;
   readonly channel: Channel;
   readonly startedMs: number;
-  /** A worker that is leaving takes no new connections. */
+  /** A worker in the state `leaving` accepts no new connections. */
   state: 'starting' | 'serving' | 'leaving';
   metrics: MetricsAsJson;
 }
 
 class Workers {
   readonly #members = new Set<Member>();
-  /** The counters of workers that have ended, because their counts must not be lost. */
+  /** The counters of workers that have ended, so that the sums still contain their counts. */
   #ended: Promise<MetricsAsJson> = Promise.resolve([]);
   /** The worker that serves the admin listener, or is about to. */
   #admin: Member | undefined;
   #isAnnounced = false;
-  /** Set once all workers are to end. */
+  /** The exit code of this process; set once all workers must end. */
   #exitCode: number | undefined;
   #endedEarly = 0;
   #filling: NodeJS.Timeout | undefined;
@@ -83,7 +83,7 @@ class Workers {
     void this.#begin();
   }
 
-  /** Stops in order at the first signal, and at once at the second. */
+  /** Stops gracefully at the first signal, and immediately at the second. */
   stop(signal: NodeJS.Signals): void {
     const isFirst = this.#exitCode === undefined;
     this.log.info({ signal }, isFirst ? 'stopping: running calls finish, new ones are refused' : 'stopping at once');
@@ -91,7 +91,7 @@ class Workers {
     else for (const { worker } of this.#members) worker.process.kill('SIGKILL');
   }
 
-  /** Replaces each worker; a new one serves before an old one leaves. A restart that is asked for meanwhile follows this one. */
+  /** Replaces each worker. A new worker serves before an old one leaves. A restart that is requested meanwhile runs after this one. */
   restart(): void {
     if (this.#isRestartAsked) return;
     this.#isRestartAsked = true;
@@ -180,7 +180,7 @@ class Workers {
     else if (member.state !== 'leaving') this.#replace(member, { code, signal });
   }
 
-  /** Gives the admin listener of this worker to another one, and starts a new worker if one is missing. */
+  /** Moves the admin listener from this worker to another one, and starts a new worker if one is missing. */
   #replace(member: Member, how: object): void {
     if (this.#admin === member) this.#admin = undefined;
     void this.#giveAdmin();
@@ -269,8 +269,8 @@ interface HandOver {
 }
 
 /**
- * Watches the connections that Node hands to a worker. If the worker ends, Node forgets them, and their clients would wait until
- * their own timeout. Returns a function that closes these connections.
+ * Watches the connections that Node hands to a worker. If the worker ends, Node drops them without closing them, and their clients would
+ * wait until their own timeout. Returns a function that closes these connections.
  */
 function watchHandOver({ process: child }: Worker): () => void {
   const underWay = new Map<unknown, { close(): void }>();

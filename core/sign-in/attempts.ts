@@ -4,29 +4,29 @@ import { fail } from '../base/errors';
 import { canonicalEmail } from './users';
 
 /**
- * Slows the guessing of passwords, for each e-mail address, whether a user has it or not, and for each place that attempts come
- * from. The database counts an attempt before the password is checked. Many attempts at once, at any number of nodes, therefore
- * count like the same attempts one after the other.
+ * Slows the guessing of passwords, per e-mail address (whether a user has it or not) and per client address. The database counts an attempt
+ * before the gateway checks the password. Many attempts at once, at any number of nodes, therefore count like the same attempts one after
+ * the other.
  */
 
 interface Pace {
-  /** How many attempts need no wait. */
+  /** How many attempts have no wait. */
   readonly free: number;
-  /** The longest wait. Each further attempt doubles the wait up to this. */
+  /** The longest wait in seconds. Each further attempt doubles the wait up to this. */
   readonly maxWaitSeconds: number;
 }
 
-/** Lower than that of a place: a guesser at one place must not lock the owner of the address out. */
+/** `maxWaitSeconds` is lower than per client address, because a guesser must not lock the owner of the e-mail address out. */
 const PER_EMAIL: Pace = { free: 5, maxWaitSeconds: 30 };
 const PER_PLACE: Pace = { free: 20, maxWaitSeconds: 300 };
 
-/** No secret can be guessed there, but each request asks the identity provider. */
+/** A guesser learns no secret here, but each request makes the gateway call the identity provider. */
 const PER_PLACE_AT_PROVIDER: Pace = { free: 60, maxWaitSeconds: 60 };
 
 /** After this time without an attempt, the count starts again. */
 const FORGOTTEN_AFTER_SECONDS = 900;
 
-/** An attempt that waited for another one began before it, so its own `now()` is earlier than the time that the other one wrote. */
+/** An attempt that waited for a concurrent one has an older `now()` than the stored times, so the condition reads `clock_timestamp()`. */
 const COUNT = `
   INSERT INTO sign_in_attempts AS known (subject, tries, tried_at, next_at) VALUES (:subject, 1, now(), now())
   ON CONFLICT (subject) DO UPDATE SET
@@ -39,7 +39,7 @@ const COUNT = `
   RETURNING tries`;
 
 interface SignInAttempt {
-  /** Notes that the attempt was not a guess, so that it does not count. */
+  /** Records that the attempt was not a guess, so that it does not count. */
   succeeded(): Promise<void>;
 }
 
@@ -54,7 +54,7 @@ export async function beginSignInAttempt(
   await count(database, byEmail, PER_EMAIL);
   return {
     succeeded: async () => {
-      // A successful sign-in must not reset the counter of an address that guesses other accounts.
+      // Subtracts one attempt, because a success must not reset the counter of a client that guesses other accounts.
       await uncount(database, byPlace, 1);
       await database('sign_in_attempts').where({ subject: byEmail }).delete();
     },

@@ -21,7 +21,7 @@ const CONTENT_SECURITY_POLICY = [
   "base-uri 'none'",
 ].join('; ');
 
-/** Sets the headers of an answer for one person: caches do not keep it, and browsers do not guess its type. */
+/** Sets the headers of an answer for one person: caches must not store it, and browsers must not guess its type. */
 export function beginConsoleAnswer(response: ServerResponse): void {
   response.setHeader('cache-control', 'no-store');
   response.setHeader('content-security-policy', CONTENT_SECURITY_POLICY);
@@ -50,7 +50,7 @@ function isOwnOrigin(origin: string | undefined, host: string | undefined): bool
   return new URL(origin).host === host || (publicUrl !== undefined && origin === new URL(publicUrl).origin);
 }
 
-/** Returns the session of the request's cookie. A change also needs the token that only our page can know. */
+/** Returns a function that finds the session of a request by its cookie. A change also needs the token that only our page can know. */
 export function signedIn(database: Knex): (request: IncomingMessage) => Promise<Session> {
   return async (request) => {
     const token = cookieOf(request, SESSION_COOKIE);

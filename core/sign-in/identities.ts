@@ -12,8 +12,8 @@ export interface Identity {
 export type IdentityRefusal = 'unverified' | 'unknown' | 'bound';
 
 /**
- * Returns the user that an identity is bound to. Binds a new identity to the user with its verified e-mail address; from then on
- * the address does not count.
+ * Returns the user that an identity is bound to. Binds a new identity to the user with its verified e-mail address. From then on the
+ * gateway ignores the identity's address.
  */
 export async function recogniseIdentity(
   database: Knex,

@@ -30,7 +30,7 @@ export async function makeSignInLink(
   return { token, expiresAt };
 }
 
-/** Uses a link up, and returns its user. @throws SIGN_IN_FAILED */
+/** Marks a sign-in link as used, and returns its user. @throws SIGN_IN_FAILED */
 export async function takeSignInLink(database: Knex, token: string): Promise<User> {
   const [taken]: { user_id: string }[] = await database('sign_in_links')
     .where({ token_hash: hashToken(token) })

@@ -18,19 +18,19 @@ const SALT_BYTES = 16;
 const HASH_BYTES = 32;
 const MAX_MEMORY_BYTES = 64 * 1024 * 1024;
 
-/** How many passwords may wait. Each needs 32 MiB and a thread that other work waits for, so they are hashed one at a time. */
+/** How many passwords may wait to be hashed. Each needs 32 MiB and a thread that other work needs too, so one is hashed at a time. */
 const MAX_WAITING = 50;
 
 const STORED = /^\$scrypt\$ln=(\d{1,2}),r=(\d{1,2}),p=(\d{1,2})\$([\w+/]{22})\$([\w+/]{43})$/;
 
-/** Returns the form of a password that may be stored: `$scrypt$ln=15,r=8,p=3$<salt>$<hash>`. */
+/** Returns the hash of a password in its stored form: `$scrypt$ln=15,r=8,p=3$<salt>$<hash>`. */
 export async function hashPassword(password: string): Promise<string> {
   const salt = randomBytes(SALT_BYTES);
   const hash = await derive(password, salt, COST);
   return `$scrypt$ln=${COST.logN},r=${COST.r},p=${COST.p}$${encode(salt)}$${encode(hash)}`;
 }
 
-/** Returns whether the password is right. Without a stored password it takes as long, so that the time does not reveal which users exist. */
+/** Returns whether the password is right. Without a stored password it takes the same time, so that the time does not reveal which users exist. */
 export async function verifyPassword(password: string, stored: string | undefined): Promise<boolean> {
   const [, logN, r, p, salt = '', hash = ''] = STORED.exec(stored ?? '') ?? [];
   if (logN === undefined) {
@@ -55,7 +55,7 @@ async function derive(password: string, salt: Buffer, cost: Cost): Promise<Buffe
 function deriveNow(password: string, salt: Buffer, { logN, r, p }: Cost): Promise<Buffer> {
   const options = { N: 2 ** logN, r, p, maxmem: MAX_MEMORY_BYTES };
   return new Promise((resolve, reject) => {
-    // Unicode writes the same letters in several ways.
+    // The password is normalized, because Unicode can encode the same letters in several ways.
     scrypt(password.normalize('NFKC'), salt, HASH_BYTES, options, (error, hash) =>
       error === null ? resolve(hash) : reject(error),
     );

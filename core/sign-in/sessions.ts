@@ -14,7 +14,7 @@ export interface Session {
 }
 
 /** How a user signs in. */
-export type SignInWay = 'password' | 'link' | 'oidc';
+export type SignInMethod = 'password' | 'link' | 'oidc';
 
 export interface SessionTimes {
   /** How long a session lasts after its last use. */
@@ -23,18 +23,18 @@ export interface SessionTimes {
   readonly lifetimeMs: number;
 }
 
-/** The last use is stored at most once in this time, not with every request. */
+/** The minimum time between two writes of a session's last use, so that not every request writes. */
 const NOTE_USE_EVERY_MS = 60_000;
 
 /**
- * Begins a session of a user, and deletes sessions that have ended. Fails if the user was disabled, got a new password, or lost
- * the identity that signs in, since the user was read.
+ * Begins a session of a user, and deletes sessions that have ended. Fails if the user was disabled, got a new password or lost this
+ * identity after the caller read the user.
  * @throws SIGN_IN_FAILED
  */
 export async function beginSession(
   database: Knex,
   { id, passwordChangedAt, identity }: User,
-  way: SignInWay,
+  way: SignInMethod,
   { idleMs, lifetimeMs }: SessionTimes,
 ): Promise<Session> {
   const token = randomBytes(32).toString('base64url');
@@ -80,7 +80,7 @@ interface FoundRow extends UserRow {
   readonly used_at: Date;
 }
 
-/** Returns undefined if the session does not exist or has ended, or if its user is disabled. */
+/** Returns the session of a token; undefined if the session does not exist or has ended, or its user is disabled. */
 export async function findSession(database: Knex, token: string): Promise<Session | undefined> {
   const hash = hashToken(token);
   const row: FoundRow | undefined = await database('user_sessions as session')

@@ -16,11 +16,11 @@ export interface User {
   readonly status: UserStatus;
   readonly createdAt: Date;
   readonly passwordChangedAt: Date;
-  /** How an identity provider names this user; null until the first sign-in with it. */
+  /** How an identity provider names this user; null until the user first signs in with the provider. */
   readonly identity: { readonly issuer: string; readonly subject: string; readonly boundAt: Date } | null;
 }
 
-/** Changes of a user. An absent member stays as it is. */
+/** Changes of a user. An absent member leaves the stored value unchanged. */
 interface UserChanges {
   readonly password?: string | undefined;
   readonly status?: UserStatus | undefined;
@@ -34,7 +34,7 @@ export interface UserRow {
   readonly status: UserStatus;
   readonly created_at: Date;
   readonly password_changed_at: Date;
-  /** These three members are null together. */
+  /** The three `identity_` members are either all null or all set. */
   readonly identity_issuer: string | null;
   readonly identity_subject: string | null;
   readonly identity_bound_at: Date | null;
@@ -124,7 +124,7 @@ export async function updateUser(
   });
 }
 
-/** Reads a user that is about to change, and locks its row. @throws NOT_FOUND */
+/** Reads a user that the caller is about to change, and locks the user's row. @throws NOT_FOUND */
 export async function lockUser(transaction: Knex.Transaction, userId: string): Promise<UserRow> {
   const row = UUID.test(userId)
     ? await transaction<UserRow>('users').where({ id: userId }).forUpdate().first()
@@ -138,10 +138,7 @@ export async function endSignIns(transaction: Knex.Transaction, userId: string):
   for (const table of ['user_sessions', 'sign_in_links']) await transaction(table).where({ user_id: userId }).delete();
 }
 
-/**
- * Returns the user with this address and password. Returns undefined, always after the same time, for a wrong address, a wrong
- * password or a disabled user.
- */
+/** Returns the user with this address and password. Returns undefined for a wrong address, a wrong password or a disabled user, always after the same time. */
 export async function findBySignIn(database: Knex, email: string, password: string): Promise<User | undefined> {
   const row = await database<UserRow>('users')
     .where({ email: canonicalEmail(email) })
@@ -150,7 +147,7 @@ export async function findBySignIn(database: Knex, email: string, password: stri
   return row !== undefined && isRight && row.status === 'active' ? toUser(row) : undefined;
 }
 
-/** Returns the one form of an e-mail address, however it is written. Replaces NUL, which the database does not take and no address contains. */
+/** Returns an e-mail address in its canonical form, however it is written. Replaces NUL, which Postgres rejects and no address contains. */
 export function canonicalEmail(email: string): string {
   return email.replaceAll('\0', '\ufffd').normalize('NFC').toLowerCase();
 }

@@ -11,10 +11,10 @@ import type { Deliveries, Delivery } from './delivery';
 import { meanwhile, type ReadFrame, readFrame } from './frame';
 import type { InnerClient } from './inner-client';
 
-/** Who sends the frames, and where answers to frames of the same session are found. */
+/** The client that sends the frames, and the answers to frames of its session. */
 export interface SocketClient {
   readonly accountId: string;
-  /** Frames are repetitions of each other only within a session. */
+  /** The client's session. Two frames count as repetitions only within one session. */
   readonly session: string;
   /** Whether the client may open further WebSockets for the same session. */
   readonly mayReturn: boolean;
@@ -25,13 +25,13 @@ export interface SocketTimes {
   /** How long a socket stays open without a frame and without a response under way. */
   readonly idleMs: number;
   readonly lifeMs: number;
-  /** How long a client may receive nothing of the bytes that wait for it. */
+  /** How long bytes may wait without the client reading any, before the gateway disconnects it. */
   readonly stalledMs: number;
 }
 
 /** How many bytes may wait for a client. Above that, the gateway neither sends to it nor reads from it. */
 const MAX_WAITING_BYTES = 64 * 1024;
-/** A ping's own bytes beside its data: a short head and a mask. */
+/** The bytes of a ping besides its data: a short head and a mask. */
 const PING_HEAD_BYTES = 6;
 
 /** Close codes of RFC 6455: the server goes away; the server is overloaded. */
@@ -40,18 +40,18 @@ const TRY_AGAIN_LATER = 1013;
 
 /** A client's WebSocket. Each `response.create` is one call, and calls run one at a time. */
 export class ClientSocket {
-  /** Whether a response is under way, as the client sees it. */
+  /** Whether the client still waits for the last event of a response. */
   #isBusy = false;
-  /** Calls that have not ended: the one under way, and one whose last event was already sent. */
+  /** How many calls have not ended: the current one, and a previous one whose last event was already sent. */
   #running = 0;
   #turn = Promise.resolve();
   /** The frame that is being answered, or was answered last. */
   #current: { readonly byteLength: number; readonly reading: Promise<ReadFrame> } | undefined;
-  /** Its answer, and this socket's reader of it. */
+  /** The answer to the frame in `#current`, and the writer that sends this answer to the client. */
   #answering: { readonly delivery: Delivery; readonly writer: FrameWriter } | undefined;
-  /** The frames that came during a response, in their order. */
+  /** Handles the frames that arrive during a response, one after the other. */
   #asides = Promise.resolve();
-  /** For how many reasons nothing more is read from the client now. */
+  /** How many reasons pause the reading from this client; 0: the gateway reads. */
   #pauses = 0;
   #mustLeave: string | undefined;
   #idle: NodeJS.Timeout | undefined;
@@ -72,7 +72,7 @@ export class ClientSocket {
     this.#watchIdle();
     socket.on('message', (data: Buffer, isBinary) => this.#frame(data, isBinary));
     socket.on('ping', ({ length }) => this.#incoming.add(-length - PING_HEAD_BYTES));
-    // A frame that breaks the protocol closes the socket, and `close` reports it.
+    // Ignored here, because a frame that violates the protocol closes the socket, and `close` reports it.
     socket.on('error', () => undefined);
     socket.once('close', () => this.#closed());
     carrier.on('data', ({ length }: Buffer) => this.#arrived(length));
@@ -98,7 +98,7 @@ export class ClientSocket {
     } else this.#begin(data);
   }
 
-  /** Takes a frame during a response. A repetition of the frame that is being answered gets that answer, and none of its own. */
+  /** Handles a frame that arrives during a response. A repetition of the current frame gets the current answer; any other frame gets an error. */
   async #meanwhile(frame: Buffer): Promise<void> {
     const refusal = meanwhile(frame);
     const isRepeated = refusal.code === 'CONFLICT' && (await this.#repeats(frame).catch(() => false));
@@ -115,7 +115,7 @@ export class ClientSocket {
     return hash === identity.hash || (eventId !== undefined && eventId === identity.eventId);
   }
 
-  /** Begins a call once the previous one has ended, which may be later than its last event. */
+  /** Begins a call after the previous one has ended, which may be later than the previous call's last event. */
   #begin(frame: Buffer): void {
     this.#isBusy = true;
     this.#running += 1;
@@ -164,7 +164,7 @@ export class ClientSocket {
     });
   }
 
-  /** Sends a frame. A client whose account leaves no room for a large one is disconnected. */
+  /** Sends a frame. Disconnects the client if its account has no memory left for a large frame. */
   #give(text: string): Promise<void> | undefined {
     return text.length > SMALL_BODY_BYTES ? this.#giveLarge(text) : this.#send(text);
   }
@@ -194,7 +194,7 @@ export class ClientSocket {
     if (readyState === WebSocket.OPEN && bufferedAmount < MAX_WAITING_BYTES) this.socket.ping();
   }
 
-  /** Sends an error. Stops reading from a client until it has received the error. */
+  /** Sends an error. If the client is slow, pauses reading from it until it has received the error. */
   #refuse(error: GatewayError): void {
     const room = this.#give(ownErrorEvent(error, newRequestId()));
     if (room === undefined) return;
@@ -212,7 +212,7 @@ export class ClientSocket {
     if (this.#pauses === 0) this.socket.resume();
   }
 
-  /** The client is disconnecting, so its call is cancelled, unless another delivery of its frame may follow or is being answered. */
+  /** Cancels the call of a client that disconnects, unless another delivery of the same frame is being answered or may follow. */
   #leaveAnswer(): void {
     this.#answering?.delivery.leave(this.#answering.writer);
   }
@@ -248,11 +248,14 @@ export class ClientSocket {
 function asRefusal(error: unknown): GatewayError {
   const shown = toGatewayError(error);
   if (shown.code === 'INTERNAL_ERROR')
-    log.error({ error: safeErrorFields(error) }, 'a frame of a WebSocket could not be answered');
+    log.error(
+      { error: safeErrorFields(error) },
+      'a frame of a WebSocket could not be answered because of an internal error because of an internal error',
+    );
   return shown;
 }
 
-/** Counts the bytes of an incomplete frame towards the memory of the process. */
+/** Counts the bytes of an incomplete frame towards the memory limits of the process. */
 class IncomingBytes {
   readonly #owner: BodyOwner;
   #endings: (() => void)[] = [];

@@ -14,8 +14,8 @@ import { InnerClient, type InnerServer, innerServer } from './inner-client';
 
 export interface SocketSettings extends SocketTimes {
   /** The maximum number of open sockets of one key in this process. */
-  readonly mostOfKey: number;
-  readonly mostFrameBytes: number;
+  readonly maxPerKey: number;
+  readonly maxFrameBytes: number;
 }
 
 interface ClientSocketsOptions {
@@ -51,9 +51,9 @@ export class ClientSockets {
       noServer: true,
       clientTracking: false,
       perMessageDeflate: false,
-      maxPayload: options.settings.mostFrameBytes,
+      maxPayload: options.settings.maxFrameBytes,
       closeTimeout: CLOSES_WITHIN_MS,
-      // The gateway speaks no subprotocol. Without this, `ws` would agree to the first one offered.
+      // The gateway supports no subprotocol. Without this handler, `ws` would accept the first one that a client offers.
       handleProtocols: () => false as const,
     };
     this.#server = new WebSocketServer(ofServer);
@@ -67,7 +67,7 @@ export class ClientSockets {
     const key = await identify(request);
     if (isStopping()) throw fail('DRAINING', { retryAfterSeconds: 1 });
     if (socket.destroyed) return;
-    const leave = this.#enter(key.keyId, settings.mostOfKey);
+    const leave = this.#enter(key.keyId, settings.maxPerKey);
     socket.once('close', leave);
     this.#server.handleUpgrade(request, socket, head, (webSocket) => {
       const carrier = socket as Socket;
@@ -91,7 +91,7 @@ export class ClientSockets {
     });
   }
 
-  /** A session is what the handshake names, of one key at one address. Without a name it is the WebSocket. */
+  /** Returns the client of a socket. Its session is named by the handshake, per key and URL; without a name it is this WebSocket. */
   #clientOf({ keyId, accountId }: CallKey, { headers, url }: IncomingMessage): SocketClient {
     this.#opened += 1;
     const named = sessionOf(headers);

@@ -4,18 +4,18 @@ import type { UpstreamExchange } from '../wire/upstream-exchange';
 import { type FrameWriter, giveAnswer } from './answer-frames';
 import type { FrameIdentity } from './frame';
 
-/** How long a frame still counts as a repetition after its answer has ended, and how long a lost client may take to repeat it. */
+/** How long after an answer an equal frame still counts as a repetition. A disconnected client has the same time to repeat its frame. */
 const REPEATED_WITHIN_MS = 5_000;
 
-/** The most of an answer that is kept for a repetition. A client that is unsure repeats before it has read much. */
+/** The maximum bytes of an answer that are kept for repetitions. A client that repeats a frame has usually read little of the answer. */
 const MAX_KEPT_BYTES = 1_048_576;
-/** The most that a character of a string takes. */
+/** The maximum bytes that one character of a string occupies in memory. */
 const BYTES_PER_CHARACTER = 2;
 
-/** The last events of answers that were charged. After others a repetition is a new call. */
+/** The last events of charged answers. After any other last event, a repetition is a new call. */
 const CHARGED: ReadonlySet<string | undefined> = new Set(['response.completed', 'response.incomplete']);
 
-/** The answers under way, and those that have just ended, by the session of their client and the identity of their frame. */
+/** The running answers and those that ended recently, by the session of the client and the identity of the frame. */
 export class Deliveries {
   readonly #known = new Map<string, Delivery>();
 
@@ -47,16 +47,16 @@ interface Frame {
   readonly isLast: boolean;
 }
 
-/** The answer to one frame, for all clients that sent it. It is asked for, and charged, once. */
+/** The answer to one frame, for every WebSocket that delivers the frame. The gateway requests and charges it once. */
 export class Delivery {
   /** Resolves when the answer is whole. Rejects if it breaks off. */
   readonly ended: Promise<void>;
   readonly #exchange: UpstreamExchange;
   readonly #owner: Owner;
   readonly #forget: () => void;
-  /** The readers, and whether each has all frames so far. */
+  /** The readers of the answer, and whether each has received all frames so far. */
   readonly #readers = new Map<FrameWriter, boolean>();
-  /** The frames so far; undefined once they are too many. */
+  /** The frames so far; undefined once they exceed the limit. */
   #frames: Frame[] | undefined = [];
   #keptBytes = 0;
   readonly #room: BodyRoom;
@@ -101,12 +101,12 @@ export class Delivery {
       await reader.give(text, isLast);
     }
     if (this.#frames === undefined && !this.#isOver) throw this.#tooLate();
-    // Its client may have left meanwhile.
+    // The reader's client may have disconnected meanwhile.
     if (this.#readers.has(reader)) this.#readers.set(reader, true);
     await this.ended;
   }
 
-  /** A reader's client is gone. Without another one the answer ends, unless nothing of it was read and the client may return. */
+  /** Removes a reader whose client disconnected. Cancels the answer without other readers, unless none was read and the client may return. */
   leave(reader: FrameWriter): void {
     if (!this.#readers.delete(reader) || this.#readers.size > 0 || this.#isOver) return;
     if (this.#hasBegun || !this.#owner.mayReturn) this.#exchange.cancel();

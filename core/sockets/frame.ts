@@ -16,10 +16,10 @@ const AS_BODY: readonly BodyEdit[] = [
 ];
 const ONCE = new Set(AS_BODY.map(({ member }) => member));
 
-/** How many bytes of a frame are read before other calls have their turn, as for bodies. */
+/** How many bytes of a frame are read in one step. Between steps other calls are served, as with HTTP bodies. */
 const BYTES_PER_TURN = 524_288;
 
-/** What tells a frame from others: its id, or its bytes. */
+/** The identity of a frame: the id that the client gave it, or the hash of its bytes. */
 export interface FrameIdentity {
   readonly eventId: string | undefined;
   /** SHA-256 of the frame. */
@@ -77,7 +77,7 @@ async function membersOf(frame: Buffer, digest: Hash): Promise<TopLevelMembers> 
 
 const SHORT_TEXT_BYTES = 512;
 
-/** Returns a value of the frame if it is a short string. */
+/** Returns the text of a JSON value if it is a short string; undefined otherwise. */
 function shortText(json: Buffer): string | undefined {
   const value: unknown = json.length < SHORT_TEXT_BYTES ? JSON.parse(json.toString('utf8')) : undefined;
   return typeof value === 'string' ? value : undefined;

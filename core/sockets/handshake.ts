@@ -19,7 +19,7 @@ export function checkHandshake({ headers }: IncomingMessage): void {
     throw fail('MALFORMED_REQUEST', { message: 'sec-websocket-key: expected 16 bytes as base64' });
 }
 
-/** Headers that belong to the handshake alone. They name or count one request, but a socket has many calls. */
+/** Headers that calls do not inherit from the handshake, because they name or count one request and a socket has many calls. */
 const OF_HANDSHAKE: ReadonlySet<string> = new Set([
   'accept',
   'accept-encoding',

@@ -9,18 +9,18 @@ import type { UpstreamExchange } from '../wire/upstream-exchange';
 import { UpstreamSocket } from '../wire/upstream-socket';
 import { headersOfCalls, socketBeta } from './handshake';
 
-/** Serves the calls that come from WebSockets. */
+/** The server of calls that clients send over WebSockets. */
 export interface InnerServer {
   take(connection: InnerConnection): void;
 }
 
-/** Returns a server that handles calls as the public listener handles a POST. Connections within the process count towards none of its limits. */
+/** Returns a server that handles calls as the public listener handles a POST. Its in-process connections count towards no limit. */
 export function innerServer(listener: Server): InnerServer {
   const server = createServer((request, response) => listener.emit('request', request, response));
   return { take: (connection) => server.emit('connection', connection) };
 }
 
-/** The size of the pieces in which a body is sent, because the reader has other calls to serve between them. */
+/** The size of the pieces in which a body is sent, so that the reader can serve other calls between two pieces. */
 const PIECE_BYTES = 64 * 1024;
 
 /** Sends the calls of one client's WebSocket, each as a POST on a connection of its own. */
@@ -39,7 +39,7 @@ export class InnerClient {
         const connection = new InnerConnection(carrier, this.#upstreamSocket);
         const end = connectTo(connection);
         server.take(connection);
-        // undici does not expect a synchronous callback. It uses only those members of a socket that every stream has.
+        // undici expects an asynchronous callback. It uses only those members of a socket that every stream has.
         process.nextTick(done, null, end);
       },
       // The gateway itself limits the time of its calls.

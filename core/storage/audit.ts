@@ -12,7 +12,7 @@ export type OperatorActor = typeof ADMIN | `token:${string}`;
 export interface AuditEntry {
   /** `ADMIN` for the holder of ADMIN_TOKEN, `token:<name>` for a named token, `user:<id>` for a person of the console. */
   readonly actor: string;
-  /** Noun and verb, such as `key.revoke`. */
+  /** The noun and verb of the change, such as `key.revoke`. */
   readonly action: string;
   /** The changed thing, such as `key:<id>`. */
   readonly subject: string;
@@ -47,7 +47,7 @@ interface AuditFilters {
   readonly to: Date | undefined;
 }
 
-/** Returns a page of entries, newest first. */
+/** Returns a page of audit entries, newest first. */
 export async function listAudit(
   database: Knex,
   { subject, actor, action, from, to }: AuditFilters,

@@ -8,7 +8,7 @@ type CopyType = 'text' | 'uuid' | 'timestamptz' | 'int' | 'bigint' | 'boolean' |
 const HEADER = Buffer.from('PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0', 'latin1');
 const NOTHING = -1;
 const FIRST_BYTES = 1 << 18;
-/** How many bytes hold the length and the value of any type other than text. */
+/** Enough bytes for the length and the value of any type except text. */
 const SHORT_BYTES = 64;
 /** Milliseconds from 1970 to 2000, the year from which Postgres counts. */
 const EPOCH_MS = 946_684_800_000;
@@ -18,7 +18,7 @@ const UUID = /^[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}$/i;
 const INTEGER = /^-?\d{1,18}$/;
 const NATURAL = /^\d{1,100}$/;
 
-/** A value that does not have the form of its column's type. A statement may still convert it. */
+/** The error for a value that does not have the form of its column's type. A statement may still convert the value. */
 export class NotCopyable extends Error {
   override readonly name = 'NotCopyable';
 }
@@ -166,12 +166,12 @@ interface Configured {
   readonly client?: { readonly config: Pick<Knex.Config, 'client'> };
 }
 
-/** Returns whether this database takes COPY. The embedded one takes statements only. */
+/** Returns whether this database supports COPY. The embedded database supports statements only. */
 export function canCopy({ client }: Configured): boolean {
   return client?.config.client === 'pg';
 }
 
-/** Copies rows into a table. `into` is its name with the columns of the rows. Does nothing without rows. */
+/** Copies rows into a table. `into` is the table's name with the columns of the rows. Does nothing without rows. */
 export async function copyInto(trx: Knex.Transaction, into: string, rows: CopyRows): Promise<void> {
   if (rows.count === 0) return;
   const client: Client = await trx.client.acquireConnection();

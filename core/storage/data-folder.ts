@@ -48,14 +48,14 @@ export async function lockDataFolder(folder: string): Promise<DataFolderLock> {
 }
 
 /**
- * Takes over the lock of a process that is gone. A process that wants to follow a holder creates a file named after that holder's
- * token, which only one can do. A follower that died before it finished is followed in the same way. At the end that file
- * replaces the lock. If another process replaced the holder meanwhile, the file is removed again.
+ * Takes over the lock of a process that is gone. The successor creates a file named after the holder's token, which only one process can
+ * do. If a successor died before it finished, another process succeeds it in the same way. In the end the successor's file replaces the
+ * lock. If another process replaced the lock meanwhile, the successor removes its own file.
  * @returns false when another process was faster.
  * @throws StartFailure when the lock is held
  */
 async function succeed(folder: string, path: string, first: Holder, own: Holder): Promise<boolean> {
-  // A process that was killed at the wrong moment has left its draft, too.
+  // A process that was killed while it wrote its lock file has left the draft of that file.
   const leftOver = [draftOf(path, first)];
   let last = first;
   let at = path;
@@ -120,7 +120,7 @@ function held(path: string, own: Holder): DataFolderLock {
   };
 }
 
-/** Returns undefined when the lock is gone. A file that is not one of our locks counts as a lock whose holder is gone. */
+/** Returns the holder of the lock; undefined when the lock is gone. A file that is not one of our locks counts as a lock whose holder is gone. */
 async function readHolder(path: string): Promise<Holder | undefined> {
   let text: string;
   try {

@@ -10,7 +10,7 @@ import { type Connection, endIfSilent } from './silent-connections';
 export { migrate } from './migrate';
 
 interface DatabaseOptions {
-  /** `postgres://…`; absent: the embedded database runs. */
+  /** The URL of Postgres, `postgres://…`; absent: the process runs the embedded database. */
   readonly databaseUrl?: string | undefined;
   /** The folder of the embedded database. */
   readonly dataFolder: string;
@@ -22,14 +22,14 @@ interface DatabaseOptions {
 const CONNECT_MS = 5_000;
 const ACQUIRE_MS = 10_000;
 const STATEMENT_MS = 30_000;
-/** How long a connection may be silent while a statement runs. Postgres ends a slow statement before. */
+/** How long a connection may be silent while a statement runs. Postgres ends a slow statement 5 s earlier. */
 const SILENT_MS = STATEMENT_MS + 5_000;
-/** How often unused connections are looked for. The default, a second, wakes an idle process. */
+/** How often the pool closes unused connections. The default of one second would wake an idle process. */
 const REAP_EVERY_MS = 10_000;
 const KEEP_ALIVE_AFTER_MS = 30_000;
 const IDLE_IN_TRANSACTION_MS = 60_000;
 
-/** The place of each open database, described without a password. */
+/** The location of each open database as text, without a password. */
 const places = new WeakMap<Knex, string>();
 
 /**
@@ -102,8 +102,8 @@ async function openEmbedded({ dataFolder, log }: DatabaseOptions): Promise<Knex>
   };
   class EmbeddedClient extends PGliteClient {
     /**
-     * Returns the count of deleted rows as Postgres does. knex-pglite takes the name of the method for the name of the command,
-     * and `del` is not a command.
+     * Returns the number of deleted rows as Postgres does. knex-pglite expects the method to have the name of the SQL command, but knex
+     * names the method `del`.
      */
     override processResponse(query: { readonly method?: string }, runner: unknown): unknown {
       return super.processResponse(query.method === 'del' ? { ...query, method: 'delete' } : query, runner);
@@ -138,7 +138,7 @@ function load<T>(name: string): T {
 }
 
 function common(log: Logger): Knex.Config {
-  // The library reports its pool and connections many times in an outage. Only debugging needs these lines.
+  // Logged for debugging only, because the library reports its pool and connections many times in an outage.
   const write = (message: unknown) => log.debug({ database: message }, 'knex');
   return {
     // Otherwise an error's text would contain the values of the query: names, hashes, amounts.

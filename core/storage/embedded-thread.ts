@@ -7,7 +7,7 @@ import { unpackFirstDatabase } from './first-database';
 
 const { folder } = workerData as { readonly folder: string };
 unpackFirstDatabase(folder);
-// V8 would optimise the functions that a start runs often: four seconds of CPU and 80 MB (Node 24: 500 MB), for a few statements.
+// Disabled, because V8 would optimize functions that a start runs often: 4 s of CPU and 80 MB (Node 24: 500 MB) for a few statements.
 setFlagsFromString('--no-wasm-tier-up');
 setFlagsFromString('--no-wasm-dynamic-tiering');
 const pglite = new PGlite(folder, { parsers: { [BIGINT_OID]: BigInt } });
@@ -25,7 +25,7 @@ function answer(id: number, work: Promise<unknown>): void {
   );
 }
 
-/** Does one piece of work. PGlite does one thing at a time, in the order of the requests. */
+/** Performs one request of the main thread. PGlite performs one at a time, in the order of their arrival. */
 async function perform(asked: ToThread): Promise<unknown> {
   if (asked.kind === 'query') return pglite.query(asked.sql, asked.bindings as unknown[]);
   if (asked.kind === 'close') return pglite.close();

@@ -15,7 +15,7 @@ interface EmbeddedDatabase {
   close(): Promise<void>;
 }
 
-/** What the main thread asks of the thread that runs the embedded database. */
+/** A request of the main thread to the thread that runs the embedded database. */
 export type Work =
   | { readonly kind: 'query'; readonly sql: string; readonly bindings: readonly unknown[] | undefined }
   | { readonly kind: 'listen'; readonly channel: string }
@@ -23,7 +23,7 @@ export type Work =
 
 export type ToThread = Work & { readonly id: number };
 
-/** The thread's messages: the result of a request, or the fields of its error. Notifications come unrequested. */
+/** A message of the thread: a notification, or the result or the error of a request. */
 export type FromThread =
   | { readonly channel: string; readonly payload: string }
   | { readonly id: number; readonly result: unknown }
@@ -43,7 +43,7 @@ interface Waiting {
  */
 export function openInThread(folder: string): EmbeddedDatabase {
   const file = require.resolve('./embedded-thread');
-  // Tests run from the sources.
+  // Tests start the thread from its TypeScript source, which needs `execArgv`.
   const { execArgv } = workerEntry(file);
   const thread = new Worker(file, { workerData: { folder }, execArgv, name: 'embedded database' });
   const waiting = new Map<number, Waiting>();

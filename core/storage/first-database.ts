@@ -1,6 +1,6 @@
 /**
- * The embedded database of a first start, made once by `npm run build`: to make one costs PGlite ten seconds of CPU and 500 MB that
- * it never gives back. The file is compressed: a line of JSON with the paths and sizes, and then the contents of the files.
+ * The embedded database of a first start. `npm run build` makes it once, because making one costs PGlite ten seconds of CPU and 500 MB that
+ * it never frees. The file is compressed: a line of JSON with the paths and sizes, and then the contents of the files.
  */
 import {
   existsSync,
@@ -22,12 +22,12 @@ const FILE = join(__dirname, 'first-database.gz');
 /** A file with its size in bytes, or a folder without a size. */
 type Entry = readonly [path: string, bytes?: number];
 
-/** Writes the database of a first start into a folder that does not exist. Without the file, as from sources, PGlite makes one itself. */
+/** Writes the database of a first start into a new folder. Without the packed file, as from sources, PGlite makes the database itself. */
 export function unpackFirstDatabase(folder: string): void {
   if (existsSync(folder) || !existsSync(FILE)) return;
   const all = gunzipSync(readFileSync(FILE));
   let at = all.indexOf('\n') + 1;
-  // A start that is ended half-way leaves nothing that looks like a database.
+  // The name differs, so that an interrupted start leaves nothing that looks like a database.
   const unfinished = `${folder}.new`;
   rmSync(unfinished, { recursive: true, force: true });
   for (const [path, bytes] of JSON.parse(all.toString('utf8', 0, at)) as Entry[]) {
@@ -40,7 +40,7 @@ export function unpackFirstDatabase(folder: string): void {
   renameSync(unfinished, folder);
 }
 
-/** Makes the file, for `npm run build`. */
+/** Writes the file with the database of a first start, for `npm run build`. */
 export async function packFirstDatabase(): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'tollgate-database-'));
   try {

@@ -30,7 +30,7 @@ export function loadScript(folder: string, name: string): LuaScript {
 const INCLUDE = /^-- include ([a-z-]+)$/gm;
 const LIBRARY = /^#!lua library\n/;
 
-/** Inserts each library's functions where it is included. Removes comments, because Redis keeps the whole text. */
+/** Replaces each include line by the functions of its library. Removes comments, because Redis keeps the whole text. */
 export function includeLibraries(source: string, read: (name: string) => string): string {
   return source.replace(INCLUDE, (_, library: string) => {
     const text = read(library);
@@ -58,7 +58,7 @@ function splitHeader(name: string, source: string): { header: string[]; body: st
   const end = lines.findIndex((line, index) => index > 0 && !line.startsWith('--'));
   const header = lines.slice(1, end).map((line) => line.slice(2).replace(/^ /, ''));
   if ((header[0] ?? '').trim() === '')
-    throw new LuaHeaderError(`${name}.lua must say what it does below its first line`);
+    throw new LuaHeaderError(`${name}.lua must have a comment below its first line that says what the script does`);
   return { header, body: withoutComments(lines.slice(end)) };
 }
 

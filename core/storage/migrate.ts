@@ -21,9 +21,9 @@ async function namesInFolder(): Promise<string[]> {
   return files.flatMap((file) => /^(\d{4}-[a-z].*?)(?<!\.d)\.(?:ts|js)$/.exec(file)?.[1] ?? []).sort();
 }
 
-/** Refuses to undo a migration. knex requires the function; the way back from an upgrade is a backup. */
+/** Refuses to undo a migration. knex requires this function. To undo an upgrade, an operator restores a backup. */
 async function refuseDown(): Promise<void> {
-  throw new Error('migrations cannot be rolled back');
+  throw new Error('migrations cannot be rolled back; restore a backup instead; restore a backup instead');
 }
 
 /**
@@ -37,7 +37,7 @@ export async function migrate(database: Knex): Promise<void> {
     await transaction.raw('SELECT pg_advisory_xact_lock(?)', [ADVISORY_LOCK]);
     const [recorded, known] = [await namesInDatabase(transaction), await namesInFolder()];
     refuseNewer(recorded, known);
-    // knex asks a dozen statements before it finds nothing to do.
+    // Skipped when all migrations have run, because knex runs a dozen statements to find that out.
     if (recorded.length < known.length) await transaction.migrate.latest({ migrationSource: source });
   });
 }

@@ -13,8 +13,8 @@ export interface PageRequest {
 }
 
 /**
- * Makes a page from rows, of which the query read one more than `limit`. `keyOf` returns a row's place in the list's order. The
- * next page begins after that place, even if rows before it were added or deleted.
+ * Makes a page from rows, of which the query read one more than `limit`. `keyOf` returns a row's position in the list's order. The next
+ * page begins after that position, even if other requests added or deleted earlier rows.
  */
 export function toPage<Row, T>(
   rows: readonly Row[],

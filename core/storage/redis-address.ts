@@ -15,7 +15,7 @@ interface Access {
   readonly tls: boolean;
   readonly username: string | undefined;
   readonly password: string | undefined;
-  /** The password of the sentinels themselves. */
+  /** The password for connections to the sentinels, not to Redis. */
   readonly sentinelPassword?: string | undefined;
 }
 
@@ -26,7 +26,7 @@ const FORMS =
 const SEVERAL = /^(rediss?)\+(cluster|sentinel):\/\/(?:([^@/]*)@)?([^/?@]*)(?:\/([^?]*))?(?:\?(.*))?$/;
 
 /**
- * Reads REDIS_URL. Commas separate several hosts, which a URL cannot have.
+ * Reads REDIS_URL. Unlike a URL, it may name several hosts, with commas between them.
  * @throws StartFailure that says what was expected; never a password
  */
 export function parseRedisUrl(text: string): RedisAddress {

@@ -1,10 +1,10 @@
 import { Command, Redis } from 'ioredis';
 
 /**
- * Makes ioredis read what has arrived before it gives up. ioredis takes an expired timer for silence of Redis. If this process
- * itself stalled (a busy machine, a long garbage collection), its timers run before it reads the data that arrived meanwhile.
- * Calls would fail, and a good connection would be closed. Therefore both timers check again after reading, because
- * `setImmediate` runs after it. They are timers, not `await`s, because every call passes here.
+ * Makes ioredis read received data before a timeout applies. ioredis concludes from an expired timer that Redis is silent. If this process
+ * itself stalled (a busy machine, a long garbage collection), its timers run before it reads the data that arrived meanwhile. Calls would
+ * fail, and ioredis would close a working connection. Both timers therefore act in `setImmediate`, which runs after the reading. They are
+ * timers, not `await`s, because every call passes here.
  */
 export function readBeforeGivingUp(): void {
   const command = Command.prototype as unknown as CommandTimer;

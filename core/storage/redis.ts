@@ -16,7 +16,7 @@ export const COMMAND_TIMEOUT_MS = 250;
 const SILENCE_MS = 1_000;
 const OLDEST_MAJOR_VERSION = 7;
 
-/** A single Redis, the master that sentinels name, or a Cluster: the ledger's commands have keys with one hash tag each. */
+/** A single Redis, the master that sentinels name, or a Cluster. All keys of one ledger command share a hash tag, as a Cluster requires. */
 export type RedisClient = Redis | Cluster;
 
 /** The settings of one connection; a Cluster has one connection to each of its nodes. */
@@ -43,8 +43,8 @@ const CLUSTER = {
 };
 
 /**
- * Connects the gateway's Redis client, which fails closed. It queues nothing without a connection. It sends nothing twice, except
- * commands that a Cluster has refused. It reconnects for ever, first after 50 ms, in the end every second.
+ * Connects the gateway's Redis client, which fails closed. It queues no commands while it is disconnected. It sends no command twice,
+ * except one that a Cluster has refused. It reconnects forever: first after 50 ms, later every second.
  * @throws StartFailure when `url` is not valid
  */
 export function connectRedis(url: string, log: Logger): RedisClient {
@@ -95,7 +95,7 @@ export function duplicateRedis(client: RedisClient, options: DuplicateOptions): 
   return counted(client.duplicate([], { enableOfflineQueue, redisOptions }));
 }
 
-/** Counts of this program's own commands, by name. */
+/** How often each of this program's own commands was sent and has failed, by name. */
 const commands = new Map<string, { sent: number; failed: number }>();
 
 function counted<T extends RedisClient>(client: T): T {
@@ -126,7 +126,7 @@ new Counter({
   },
 });
 
-/** Returns the single Redis, or the nodes of a Cluster that take writes. */
+/** Returns the single Redis, or the nodes of a Cluster that accept writes. */
 export function mastersOf(client: RedisClient): readonly Redis[] {
   return client instanceof Redis ? [client] : client.nodes('master');
 }

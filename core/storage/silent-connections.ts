@@ -4,7 +4,7 @@ import type { Knex } from 'knex';
 /** The members of a connection of `pg` that this file uses. */
 export interface Connection {
   readonly connection: { readonly stream: Socket };
-  /** False while a statement runs. */
+  /** Whether the connection is idle: false while a statement runs. */
   readonly readyForQuery: boolean;
 }
 
@@ -26,7 +26,7 @@ export function endIfSilent(client: Connection, silentMs: number): void {
   });
 }
 
-/** Runs a transaction whose statements may take any time, so that its connection may be silent until the commit is answered. */
+/** Runs a transaction whose statements may take any time. Its connection may be silent until Postgres has answered the commit. */
 export async function withoutTimeLimit<T>(
   database: Knex,
   work: (transaction: Knex.Transaction) => Promise<T>,
@@ -36,7 +36,7 @@ export async function withoutTimeLimit<T>(
   try {
     return await database.transaction(async (transaction) => {
       await transaction.raw('SET LOCAL statement_timeout = 0');
-      // A connection of PGlite has no stream.
+      // The members are optional, because a connection of PGlite has no stream.
       const client = transaction.client as { acquireConnection(): Promise<Partial<Connection>> };
       stream = (await client.acquireConnection()).connection?.stream;
       silentMs = stream?.timeout ?? 0;

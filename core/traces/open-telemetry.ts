@@ -20,8 +20,8 @@ const LAST_SPANS_WITHIN_MS = 3_000;
 const SERVICE = 'tollgate';
 
 /**
- * Reads `OTEL_*` like OpenTelemetry's SDK: sampler, resource, limits, batches and the collector. Returns what sends the remaining
- * spans, for a few seconds at most.
+ * Reads `OTEL_*` like OpenTelemetry's SDK: sampler, resource, limits, batches and the collector. Returns a function that sends the
+ * remaining spans, in a few seconds at most.
  */
 export function startTracing(log: Logger): Stop {
   diag.setLogger(toLog(log), { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true });
@@ -85,7 +85,7 @@ function reasonOf(error: unknown): string {
   return error instanceof Error ? error.message || error.name : String(error);
 }
 
-/** Logs what the SDK reports about its settings. The SDK may repeat itself with every span, so each text is logged once, whatever number it has. */
+/** Logs what the SDK reports about its settings. The SDK may repeat a text with every span, so each is logged once, whatever its numbers. */
 function toLog(log: Logger): DiagLogger {
   const logged = new Set<string>();
   const warn = (text: string) => {

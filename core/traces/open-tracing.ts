@@ -6,9 +6,9 @@ import { StartFailure } from '../base/start-failure';
 const PROTOCOLS = ['OTEL_EXPORTER_OTLP_TRACES_PROTOCOL', 'OTEL_EXPORTER_OTLP_PROTOCOL'] as const;
 
 /**
- * Starts the tracing that the standard `OTEL_*` variables describe, and returns what ends it. Returns undefined and loads nothing
- * if they name no collector.
- * @throws StartFailure if they ask for another protocol than http/json
+ * Starts the tracing that the standard `OTEL_*` variables describe, and returns a function that ends it. If the variables name no
+ * collector, it loads nothing and returns undefined.
+ * @throws StartFailure if the variables name another protocol than http/json
  */
 export function openTracing(env: NodeJS.ProcessEnv, log: Logger): Stop | undefined {
   if (!isWanted(env, log)) return undefined;

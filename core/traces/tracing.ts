@@ -13,7 +13,7 @@ import {
 /** A W3C trace context as headers. It says which span a request belongs to. */
 export type TraceHeaders = Readonly<Record<string, string>>;
 
-/** Whether the SDK is loaded. Without it a span would cost a call as much as its key, and go nowhere. */
+/** Whether the SDK is loaded. If not, calls make no spans, because a span costs as much CPU as looking up the key. */
 export const tracing = { isOn: false };
 
 /** Begins spans. It does nothing in a process without the SDK, which is loaded only if an operator names a collector. */
@@ -25,7 +25,7 @@ export function contextIn(headers: IncomingHttpHeaders | undefined): Context {
 }
 
 /**
- * Returns the headers for services that are called within a span, sampled or not; undefined without the SDK. The SDK's carrier has
+ * Returns the trace headers for requests to services within a span, sampled or not; undefined without the SDK. The SDK's own carrier writes
  * the same headers but takes three times as long.
  */
 export function headersOf(span: Span): TraceHeaders | undefined {

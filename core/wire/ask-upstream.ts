@@ -13,26 +13,26 @@ export interface UpstreamCall extends Omit<ModelCall, 'model' | 'streamUsage'> {
   readonly body: RequestBody;
   /** The number of turns, parts and tools in the body; absent for a request that the gateway makes for itself. */
   readonly entries?: number;
-  /** Changes for every upstream. `members` contains them already. */
+  /** Edits of the body for every upstream. `members` already has the edited values. */
   readonly edits?: readonly BodyEdit[];
-  /** Tools of the body whose limit depends on the model. */
+  /** The tools in the body whose limit depends on the model. */
   readonly reading?: Pick<CostFactors, 'toolUses'>;
-  /** Parts of the body with signatures that only an upstream of another dialect accepts. */
+  /** The positions of parts with signatures that this upstream would reject, because another dialect made them. */
   readonly sealed?: readonly ItemSpan[] | undefined;
-  /** The name of the account's own part of vendors' caches, for upstreams with `isolateCaches`. */
+  /** The name for the account's own part of vendors' caches, sent to upstreams with `isolateCaches`. */
   readonly ownCache?: string | undefined;
-  /** The finished request, written by an adapter with a dialect of its own. */
+  /** The finished request, if an adapter with a dialect of its own has written it. */
   readonly prepared?: UpstreamRequest;
 }
 
-/** Pieces of bodies up to this size are joined, which costs less than further writes. */
+/** Bodies up to this size are joined into one buffer, which costs less than several writes. */
 const ONE_BUFFER_BYTES = 64 * 1024;
 
 type UpstreamTarget = Pick<Candidate, 'upstream' | 'model' | 'adapter'>;
 
 /**
- * Sends one request to a candidate, in its adapter's dialect and with the platform's credential. Returns a promise if the adapter
- * signs. With `reset` it opens a new connection. With `bounded` the caller bounds the time until the head.
+ * Sends one request to a candidate, in its adapter's dialect and with the platform's credential. Returns a promise if the adapter signs.
+ * `reset`: on a new connection. `bounded`: the caller limits the time until the head of the answer.
  */
 export function askUpstream(
   candidate: UpstreamTarget,
@@ -57,8 +57,8 @@ export function askUpstream(
 }
 
 /**
- * Returns a body as undici sends it. Each request gets an object of its own, by which `Exchange` knows what was sent. undici also
- * takes what can be iterated, which its types do not say: that costs less than a stream.
+ * Returns a body in the form in which undici sends it. Each request gets a new object, by which `Exchange` knows whether the body was sent.
+ * undici also accepts iterables, which its types do not say: they cost less than a stream.
  */
 function asSent(chunks: readonly Buffer[], byteLength: number): Buffer | Readable {
   const [first] = chunks;
@@ -94,7 +94,7 @@ export function outgoing(
   };
 }
 
-/** Returns the edit that names the account's own part of the vendor's cache where the call names none. */
+/** Returns the edit that names the account's own part of the vendor's cache, if the call names no part. */
 function isolation({ isolateCaches }: Upstream, { protocol, members, ownCache, prepared }: UpstreamCall): BodyEdit[] {
   if (isolateCaches !== true || ownCache === undefined || prepared !== undefined) return [];
   const [member] = CACHE_NAMES;
@@ -108,7 +108,7 @@ function changesInside({ body, reading, sealed }: UpstreamCall, model: ModelEntr
   return sealed === undefined ? limits : [...(limits ?? []), ...planCuts(body.chunks, sealed)];
 }
 
-/** Returns the limits of tools that the call does not limit, or may not have. Tools that share a limit get the smallest one. */
+/** Returns edits that set the limits of tools whose limit is absent or too high. Tools that share a limit get the smallest one. */
 function limitsOf(toolUses: CostFactors['toolUses'], model: Candidate['model']): readonly Splice[] | undefined {
   if (toolUses === undefined) return undefined;
   const usesAt = new Map<LimitPlace, number>();

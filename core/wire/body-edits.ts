@@ -34,7 +34,7 @@ export function applyBodyEdits(
   return splices.length === 0 ? body : spliceChunks(body, splices);
 }
 
-/** Converts the edits to splices, in the order of the text and without overlap. */
+/** Converts the edits to splices, sorted by position and without overlap. */
 export function planSplices(body: RequestBody, edits: readonly BodyEdit[]): Splice[] {
   const last = new Map<string, BodyEdit>();
   for (const edit of edits) last.set(edit.member, edit);
@@ -65,8 +65,8 @@ export function planSplices(body: RequestBody, edits: readonly BodyEdit[]): Spli
 export type ItemSpan = Pick<MemberPlace, 'start' | 'end'>;
 
 /**
- * Cuts members out of their objects, or items out of their arrays, in the order of the text. One is cut together with the comma
- * after it; the last one with the comma before it, or before those that are cut next to it. Adjacent ones make one cut.
+ * Cuts members out of their objects, or items out of their arrays. `drops` are in the order of the text. A cut includes the comma after the
+ * member. The cut of the last members includes the comma before them instead. Adjacent cuts become one.
  */
 export function planCuts(
   chunks: readonly Buffer[],
@@ -88,14 +88,14 @@ export function planCuts(
   return cuts;
 }
 
-/** Appends after the last member, or as the only member if no other is left. */
+/** Appends `text` after the last member, or as the only member if the cuts leave none. */
 function planAppend(bytes: Bytes, cuts: readonly Splice[], lastEnd: number, text: string): Splice {
   const tail = cuts.find((cut) => cut.to === lastEnd);
   const before = lastSignificantByte(bytes, tail === undefined ? lastEnd : tail.from);
   return { from: lastEnd, to: lastEnd, text: before.byte === OPEN_BRACE ? text : `,${text}` };
 }
 
-/** The last member of the text is always in the map, because the map keeps the last position of a repeated key. */
+/** Returns where the last member ends. The map always has this member, because it keeps the last position of a repeated key. */
 function endOfLastMember(body: RequestBody, bytes: Bytes): number {
   let end = 0;
   for (const place of body.members.values()) if (place.end > end) end = place.end;
@@ -106,7 +106,7 @@ function afterOpeningBrace(bytes: Bytes): number {
   return nextSignificantByte(bytes, 0).at + 1;
 }
 
-/** Returns the offset after the comma that follows a member. */
+/** Returns where the member begins that follows the comma after `end`. */
 function startOfNextMember(bytes: Bytes, end: number): number {
   const comma = nextSignificantByte(bytes, end);
   return nextSignificantByte(bytes, comma.at + 1).at;
@@ -121,10 +121,10 @@ function startOfTail(bytes: Bytes, from: number): number {
 const COMMA = 0x2c;
 const OPEN_BRACE = 0x7b;
 
-/** The bytes of a text in pieces. Looks at places near each other, or in order, take no search for the piece. */
+/** The bytes of a text that is stored in pieces. Reading at nearby or increasing offsets needs no search for the piece. */
 class Bytes {
   #index = 0;
-  /** Where the piece at that index begins. */
+  /** The offset at which the current piece begins. */
   #base = 0;
 
   constructor(private readonly chunks: readonly Buffer[]) {}
@@ -173,7 +173,7 @@ function isWhiteSpace(byte: number): boolean {
 }
 
 function byPlace(one: Splice, other: Splice): number {
-  // A cut at the end and an appended text have the same position. The cut comes first.
+  // A cut at the end and an appended text have the same position, so the cut is sorted first.
   return one.from - other.from || one.to - other.to;
 }
 
@@ -181,7 +181,7 @@ function byStart(one: MemberPlace, other: MemberPlace): number {
   return one.start - other.start;
 }
 
-/** Applies splices (in order, without overlap) to a text. It does not copy what stays. */
+/** Applies splices (sorted, without overlap) to a text, without copying the unchanged bytes. */
 export function spliceChunks(before: EditedBody, splices: readonly Splice[]): EditedBody {
   const out: Buffer[] = [];
   let byteLength = 0;

@@ -1,15 +1,12 @@
 import type { Pauses } from './pauses';
 
-/**
- * Reads a body in chunks. Readers may follow each other: a reader that waits for the next chunk can hand the body over to another
- * one.
- */
+/** Reads a body in chunks. A reader that waits for the next chunk can hand the body over to another reader. */
 export interface ChunkReader {
-  /** A chunk, the end or a failure has arrived: `take` may be called. */
+  /** Whether a chunk, the end or a failure has arrived, so that `take` may be called. */
   readonly isReady: boolean;
   /** Resolves when `isReady` is true. It never rejects. */
   ready(): Promise<void>;
-  /** Calls the listener when `isReady` is true, or at once. It takes no promise, because every unstreamed answer is read so. */
+  /** Calls the listener when `isReady` is true, or immediately. It makes no promise, because every unstreamed answer is read this way. */
   whenReady(listener: () => void): void;
   /**
    * Returns the next chunk; undefined at the end. Call it only when `isReady` is true.
@@ -18,7 +15,7 @@ export interface ChunkReader {
   take(): Buffer | undefined;
   /** Stops reading, and makes the sender stop. */
   cancel(): void;
-  /** The pauses in which the sender was not read; undefined if there were none. They stop at the end of the body. */
+  /** The times when the gateway did not read from the sender; undefined if there were none. They stop at the end of the body. */
   readonly pauses?: Pauses | undefined;
 }
 
@@ -31,7 +28,7 @@ export const NO_CHUNKS: ChunkReader = {
   cancel: () => undefined,
 };
 
-/** Yields all chunks to the end. If the caller stops early, the sender is made to stop. */
+/** Yields all chunks until the end. If the caller stops early, it cancels the body, so that the sender stops. */
 export async function* bytesOf(chunks: ChunkReader): AsyncGenerator<Buffer> {
   try {
     for (;;) {
@@ -102,8 +99,8 @@ export function readEach(
 }
 
 /**
- * Calls `work` when something is ready, once for each read of the connection and without a promise for each. Resolves with its first
- * result. `wait` is called before each wait.
+ * Calls `work` when the body has data, once for each read of the connection and without a promise for each. Resolves with the first result
+ * of `work`. Calls `wait` before each wait.
  */
 export function eachRead<T>(chunks: ChunkReader, work: () => T | Promise<T> | undefined, wait: () => void): Promise<T> {
   return new Promise((resolve, reject) => {
@@ -119,7 +116,7 @@ export function eachRead<T>(chunks: ChunkReader, work: () => T | Promise<T> | un
         reject(error);
       }
     };
-    // One read of the connection may arrive in several chunks.
+    // Deferred, because one read of the connection may arrive in several chunks.
     const wake = (): void => process.nextTick(read);
     read();
   });
@@ -139,7 +136,7 @@ export function inOne(pieces: readonly Buffer[]): Buffer {
 
 /** Returns the error that `take` throws if no chunk is ready. It must not look like the end of a body. */
 export function notReady(): Error {
-  return new Error('a piece was taken before there was one');
+  return new Error('take() was called before a chunk was ready');
 }
 
 /** Reads the decompressed chunks of a body. */

@@ -39,12 +39,12 @@ const KIND_BY_CODE: Readonly<Record<string, DialFailure>> = {
 
 const KIND_BY_NAME: Readonly<Record<string, DialFailure>> = { AbortError: 'cancelled', TimeoutError: 'timeout' };
 
-/** Converts the error of a request, or of reading its answer. */
+/** Returns the kind of failure that an error of a request, or of reading its answer, means. */
 export function classifyDialFailure(error: unknown): DialFailure {
   const { code, name } = described(error);
   const kind = KIND_BY_CODE[code] ?? KIND_BY_NAME[name];
   if (kind !== undefined) return kind;
-  // TLS errors have a hundred codes. A reset means different things before and after the connection was made.
+  // Resets and the hundred codes of TLS errors mean `connect_failed` only if nothing was sent before.
   return nothingWasSent(error) ? 'connect_failed' : 'reset';
 }
 
@@ -63,9 +63,9 @@ export function wasReusedConnection(error: unknown): boolean {
 }
 
 interface SendProgress {
-  /** A byte of the request was sent. */
+  /** Whether a byte of the request was sent. */
   readonly sent: boolean;
-  /** It was sent on a connection that had answered before. */
+  /** Whether the request was sent on a connection that had answered before. */
   readonly reused: boolean;
 }
 
@@ -88,7 +88,7 @@ subscribe('undici:request:error', (message) => {
   const { request, error } = message as { request: object; error: unknown };
   if (typeof error !== 'object' || error === null) return;
   const progress = progressOfRequest.get(request) ?? NOT_SENT;
-  // One error may end several requests. A property is then set only if it is true of all of them.
+  // One error may end several requests. `sent` is true if any of them was sent, `reused` only if all used such a connection.
   const before = progressOfError.get(error);
   progressOfError.set(error, before === undefined ? progress : both(before, progress));
 });

@@ -10,7 +10,7 @@ export interface Destination extends Pick<Upstream, 'name' | 'url' | 'allowPriva
   readonly timeouts: Pick<Upstream['timeouts'], 'connectMs' | 'headersMs' | 'idleMs'>;
 }
 
-/** The address of a server that is no upstream, in fields. */
+/** The host and port of a server that is not an upstream. */
 interface DialledAddress {
   /** An IP address, or a name. */
   readonly host: string;
@@ -19,11 +19,10 @@ interface DialledAddress {
 }
 
 /**
- * The only way out: every connection to an upstream or a supplier is opened here. A host is resolved once for each connection.
- * All its addresses must be public unless `allowPrivate` is set, and the connection goes to a checked address. Redirects are not
- * followed, and the proxy variables of the environment are ignored.
- * `timeouts.connectMs`, `headersMs` and `idleMs` apply here, each to its own phase. A caller that wants to limit connecting and
- * headers together, or waiting for a free connection, passes an AbortSignal.
+ * Opens every connection of the gateway to an upstream or a supplier. It resolves a host once for each connection. All addresses of the
+ * host must be public unless `allowPrivate` is set, and the connection uses a checked address. It follows no redirects, and ignores the
+ * proxy variables of the environment. `timeouts.connectMs`, `headersMs` and `idleMs` each limit one phase. A caller that wants to limit
+ * connecting and headers together, or waiting for a free connection, passes an AbortSignal.
  */
 export interface Egress {
   /**
@@ -46,10 +45,10 @@ export interface Egress {
   close(): Promise<void>;
 }
 
-/** A stream occupies a connection until it ends, and thousands of streams may run at one upstream. */
+/** The maximum connections to one upstream. A stream occupies a connection until it ends, and thousands of streams may run. */
 const MAX_CONNECTIONS = 4_096;
 
-/** Shorter than the idle timeout of common servers and load balancers (60 s), so that the gateway closes first. */
+/** How long an idle connection stays open. Common servers and load balancers close after 60 s, so the gateway closes first. */
 const KEEP_ALIVE_MS = 30_000;
 
 /** A server's own `Keep-Alive: timeout` may raise the idle timeout to this. */
@@ -138,7 +137,7 @@ function openPool({ url, allowPrivate, timeouts }: Destination, resolve: Resolve
   });
 }
 
-/** Everything that a pool depends on. */
+/** Returns everything that a pool depends on, as one text. */
 function keyOf({ url, allowPrivate, timeouts }: Destination): string {
   return [url.origin, allowPrivate, timeouts.connectMs, timeouts.headersMs, timeouts.idleMs].join(' ');
 }

@@ -5,7 +5,7 @@ import { DATA, EventLines, fieldValueStart } from './sse';
 
 /** The values of an event's `data:` lines. They can be replaced inside of the event's bytes. */
 class EventData {
-  /** The data as pieces of text. Between two lines of data, the line end stands for the line feed that joins them. */
+  /** The data as pieces of text. Between two `data:` lines stands a piece with the line feed that joins them. */
   readonly chunks: readonly Buffer[];
   readonly byteLength: number;
   readonly #pieces: readonly DataPiece[];
@@ -86,8 +86,8 @@ export function annotateCost(raw: Buffer, costE8: bigint, path: readonly string[
 }
 
 /**
- * Writes the `usage` of the event `from` into the event `into`, and replaces one that is there. All other bytes of `into` stay
- * unchanged. Returns undefined if the data of either is no JSON object, or `from` has no usage.
+ * Writes the `usage` of the event `from` into the event `into`, in place of an existing one. All other bytes of `into` stay unchanged.
+ * Returns undefined if the data of either event is no JSON object, or `from` has no usage.
  */
 export function moveUsage(from: Buffer, into: Buffer): Buffer | undefined {
   const source = new EventData(from);

@@ -6,32 +6,32 @@ import type { TranslatedEvent, Translation } from '../protocols/translation';
 import { EventShapes } from './event-shape';
 import { SseFrame, SseSplitter } from './sse';
 
-/** An event with its exact bytes and its meaning, or several that follow each other and only continue the text. */
+/** An event with its exact bytes and its meaning, or several adjacent events that only continue the text. */
 export interface NotedEvent {
   /** Empty if the translation sends nothing to the client for this event. */
   readonly raw: Buffer;
-  /** The last one of several. */
+  /** The only event, or the last of several. */
   readonly event: SseEvent;
   readonly note: EventNote;
-  /** True if every requested answer has its stop reason, by this event or an earlier one. */
+  /** Whether every requested choice has its stop reason, by this event or an earlier one. */
   readonly isWhole: boolean;
 }
 
-/** Splits the bytes of an answer into events, and reads the meaning of each. A translation writes what the client gets for it. */
+/** Splits the bytes of an answer into events, and reads the meaning of each. For a translated answer it returns the client's events. */
 export class EventReader {
   readonly #splitter = new SseSplitter();
   readonly #finish: FinishTracker;
-  /** undefined: a translation reads. */
+  /** Reads the meaning of events; undefined if a translation does this. */
   readonly #notes: NoteReader | undefined;
-  /** undefined: every event must be parsed. */
+  /** The known shapes of events; undefined if every event must be parsed. */
   readonly #shapes: EventShapes | undefined;
 
   constructor(
     protocol: Protocol,
     choices: number,
-    /** Receives each event as it arrived, but for those that differ from an earlier one in texts and numbers alone. */
+    /** Receives each event as it arrived, except those that differ from an earlier one only in texts and numbers. */
     readonly watch?: (event: SseEvent) => void,
-    /** Absent: the client gets the upstream's events unchanged. */
+    /** The translation of the answer; absent: the client gets the upstream's events unchanged. */
     readonly translation?: Translation,
     adapterSettings?: unknown,
   ) {
@@ -62,7 +62,7 @@ export class EventReader {
     return events;
   }
 
-  /** Returns the events of known shapes that begin here. They are not parsed. */
+  /** Returns the events of known shapes that begin at `from`, without parsing them. */
   #found(chunk: Buffer, from: number, { end, lastAt, contentBytes }: EventShapes): NotedEvent {
     const raw = end - from === chunk.length ? chunk : chunk.subarray(from, end);
     const event = new SseFrame(raw, lastAt - from);
@@ -71,7 +71,7 @@ export class EventReader {
 
   #noted(frame: SseFrame): NotedEvent {
     const { raw } = frame;
-    // It arrived in several pieces.
+    // An event that arrived in several chunks may still have a known shape.
     if (this.#shapes?.find(raw, 0) === true && this.#shapes.end === raw.length)
       return this.#found(raw, 0, this.#shapes);
     const note = (this.#notes as NoteReader).event(frame);
@@ -80,10 +80,7 @@ export class EventReader {
     return { raw, event: frame, note, isWhole: this.#finish.note(note) };
   }
 
-  /**
-   * Returns the bytes after the last whole event when the stream has ended. For a translated answer it returns the events that
-   * end it for the client.
-   */
+  /** Returns the bytes after the last complete event when the stream has ended. For a translated answer it returns the client's last events. */
   rest(): Buffer | undefined {
     if (this.translation === undefined) return this.#splitter.end()?.raw;
     const written = this.translation.end();
@@ -98,7 +95,7 @@ export class EventReader {
     return this.#finish.isWhole;
   }
 
-  /** Returns what the client gets for the only event of an answer. */
+  /** Returns the client's events for the only event of an answer. */
   translated(event: TranslatedEvent): NotedEvent[] {
     const events: NotedEvent[] = [];
     this.#translated(event, events);
@@ -127,8 +124,8 @@ function bytesOf({ name, data }: ClientEvent): Buffer {
 type Changing<T> = { -readonly [Name in keyof T]: T[Name] };
 
 /**
- * Returns the meaning of a client's event. That of the upstream's event is attached to the first of the client's events, and an error
- * to the last one, because nothing is relayed after an error. The usage is final in the event that reports it to the client.
+ * Returns the meaning of one client event. The first client event gets the meaning of the upstream's event. The last one gets its error,
+ * because nothing is relayed after an error. The usage is final in the event that reports it to the client.
  */
 function noteFor(
   { content, contentBytes, usage, error, malformed }: EventNote,
@@ -149,8 +146,8 @@ function noteFor(
 }
 
 /**
- * Finds out when an answer is complete. An answer with one choice is complete with its stop reason. With several choices (`n`)
- * each has its own stop reason.
+ * Determines when an answer is complete. An answer with one choice is complete with its stop reason. With several choices (`n`) each needs
+ * its own stop reason.
  */
 export class FinishTracker {
   readonly #finished = new Set<number>();
@@ -158,11 +155,11 @@ export class FinishTracker {
 
   constructor(private readonly choices: number) {}
 
-  /** Returns true from the event on that ends the last choice. */
+  /** Notes an event. Returns whether the answer is complete with this event or an earlier one. */
   note(event: EventNote): boolean {
     if (this.#isWhole) return true;
-    // The protocol's own end of a stream replaces missing stop reasons. So do counts after the choices, because an upstream that
-    // ignores `n` sends fewer choices.
+    // The protocol's own end of a stream completes an answer without stop reasons. Final counts after a choice complete it too, because an upstream
+    // that ignores `n` sends fewer choices.
     if (event.done === true) this.#isWhole = true;
     if (event.finalUsage === true && event.finish !== true && this.#finished.size > 0) this.#isWhole = true;
     if (event.finish !== true) return this.#isWhole;

@@ -6,27 +6,27 @@ import { DATA, EventLines, fieldValueStart } from './sse';
 const LF = 0x0a;
 const FIRST_NOT_ASCII = 0x80;
 
-/** Adapters read longer events in other ways. */
+/** The maximum size of an event with a known shape, because adapters read longer events differently. */
 const MAX_EVENT_BYTES = 16 * 1_024;
 /** How many shapes of one stream are known at once: text, reasoning and calls that run in parallel. */
 const MAX_SHAPES = 8;
-/** A shape is looked for in this many events in a row. If none has one, the search stops. */
+/** How many events in a row are searched for a shape. If none has one, the search stops for this stream. */
 const MAX_SEARCHES = 16;
 
 /** The shapes of the events of one stream. It finds the events that need not be parsed. */
 export class EventShapes {
-  /** Where the last event that was found begins, and where it ends. */
+  /** Where the last event that was found begins (`lastAt`) and ends (`end`). */
   lastAt = 0;
   end = 0;
   /** The UTF-8 bytes of the text in all events that were found. */
   contentBytes = 0;
-  /** The last one that was found is the first. */
+  /** The known shapes, the one found last at the beginning. */
   readonly #known: EventShape[] = [];
   #searches = MAX_SEARCHES;
 
   constructor(private readonly deltas: Deltas) {}
 
-  /** Finds the whole events of known shapes that follow each other from here on. Returns false if there is none. */
+  /** Finds complete events of known shapes that follow each other from `from` on. Returns false if there are none. */
   find(bytes: Buffer, from: number): boolean {
     this.end = from;
     this.contentBytes = 0;
@@ -71,7 +71,7 @@ type Gap = 'said' | 'text' | 'number';
  * same bytes around its gaps has the same meaning and need not be parsed. Most events of a stream are like that.
  */
 class EventShape {
-  /** Where the event ends that was read last. */
+  /** Where the event that was read last ends. */
   end = 0;
   contentBytes = 0;
   readonly #text = new TextReader();
@@ -79,7 +79,7 @@ class EventShape {
   private constructor(
     /** The bytes around the gaps. */
     private readonly fixed: Uint8Array,
-    /** How many of them stand before each gap, and before the end. */
+    /** How many of the fixed bytes stand before each gap, and before the end. */
     private readonly fixedTo: readonly number[],
     private readonly gaps: readonly Gap[],
   ) {}
@@ -89,19 +89,19 @@ class EventShape {
     if (raw.length > MAX_EVENT_BYTES || raw[raw.length - 1] !== LF || !isContentAlone(note)) return undefined;
     const places = placesIn(raw, deltas);
     const said = places?.filter(({ gap }) => gap === 'said');
-    // Only its text may count as output, because only the consequences of its length are known.
+    // Only one text may count as output, because a shape measures only the length of that text.
     if (places === undefined || said?.length !== 1 || said[0]?.contentBytes !== note.contentBytes) return undefined;
     const parts = [...places, undefined].map((place, at) => raw.subarray(places[at - 1]?.end ?? 0, place?.start));
     let fixedTo = 0;
     return new EventShape(
-      // Memory of its own, because a view would keep a whole chunk, or a pool of Node's, as long as the stream.
+      // Copied, because a view would keep a whole chunk, or a pool of Node's, in memory as long as the stream.
       new Uint8Array(Buffer.concat(parts)),
       parts.map(({ length }) => (fixedTo += length)),
       places.map(({ gap }) => gap),
     );
   }
 
-  /** Reads an event that begins here. Returns false unless it is complete and has this shape. */
+  /** Reads an event that begins at `from`. Returns false unless the event is complete and has this shape. */
   read(bytes: Buffer, from: number): boolean {
     const { fixed, fixedTo, gaps } = this;
     let at = from;
@@ -130,11 +130,11 @@ interface Span {
   readonly gap: Gap;
   readonly start: number;
   readonly end: number;
-  /** The UTF-8 bytes of a text. */
+  /** The UTF-8 bytes of a text; undefined for a number. */
   readonly contentBytes?: number;
 }
 
-/** Finds the values that may change, in the only line of data; undefined if one is not written plainly. */
+/** Finds the values that may change, in the event's only `data:` line; undefined if a value needs a parser. */
 function placesIn(raw: Buffer, { texts, ignored = [] }: Deltas): Span[] | undefined {
   const range = onlyDataOf(raw);
   if (range === undefined) return undefined;
@@ -169,7 +169,7 @@ function placesIn(raw: Buffer, { texts, ignored = [] }: Deltas): Span[] | undefi
   return places;
 }
 
-/** `NaN` and `Infinity` are not JSON, and adapters read them in their own ways. */
+/** The first letters of `NaN` and `Infinity`, which are not JSON and which adapters read differently. */
 const UPPER_N = 0x4e;
 const UPPER_I = 0x49;
 
@@ -199,12 +199,12 @@ function endOfString(raw: Buffer, start: number): number | undefined {
   return undefined;
 }
 
-/** Reads a string up to its end. It does not read escapes that only a parser is sure to read like the adapter. */
+/** Finds the end of a string. It leaves strings with other escapes than the short ones to a parser. */
 class TextReader {
-  /** The UTF-8 bytes of the text that was read last. */
+  /** The UTF-8 bytes of the last text that was read. */
   utf8Bytes = 0;
 
-  /** Returns where the string ends that begins here; undefined if it has not all arrived, or must be parsed. */
+  /** Returns where the string that begins at `start` ends; undefined if it is incomplete, or must be parsed. */
   endIn(bytes: Buffer, start: number): number | undefined {
     let isAscii = true;
     let escapeBytes = 0;
@@ -225,10 +225,10 @@ class TextReader {
   }
 }
 
-/** The letters behind a backslash that stand for one byte. */
+/** The letters that form an escape of one byte with a backslash, such as `\n`. */
 const SHORT_ESCAPES = Buffer.from('"\\/bfnrt');
 
-/** Returns where a number ends that is not negative; undefined if none begins here. */
+/** Returns where the number that begins at `start` ends; undefined if it is negative or no number. */
 function endOfNumber(bytes: Buffer, start: number): number | undefined {
   let at = start;
   while (at < bytes.length && isDigit(bytes[at] as number)) at += 1;

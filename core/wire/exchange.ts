@@ -5,10 +5,10 @@ import type { Dispatcher } from 'undici';
 import { bytesOf, type ChunkReader, IteratedChunks } from './chunk-reader';
 import { type ExchangeHead, UpstreamExchange } from './upstream-exchange';
 
-/** undici does not report to its handlers how much of a request was sent, but its diagnostics channels do. */
+/** Marks a body that was sent. undici does not report this to its handlers, but its diagnostics channels do. */
 const IS_SENT = Symbol('is sent');
 
-/** The body of a request. It is marked itself, because a set of all bodies costs the garbage collector more than the mark. */
+/** The body of a request. The body itself carries the mark, because a set of all bodies costs the garbage collector more. */
 type MarkedBody = object & { [IS_SENT]?: true };
 
 subscribe('undici:request:bodySent', (message) => {
@@ -16,7 +16,7 @@ subscribe('undici:request:bodySent', (message) => {
   if (body !== null) body[IS_SENT] = true;
 });
 
-/** Servers send one or two before an answer. */
+/** The maximum number of interim answers (1xx). Servers send one or two before an answer. */
 const MAX_INTERIM_ANSWERS = 16;
 
 /**
@@ -49,7 +49,7 @@ export class Exchange extends UpstreamExchange implements Dispatcher.DispatchHan
     else this.#noteInterim(controller);
   }
 
-  /** Interim answers (1xx) are not the answer. An upstream that sends nothing else could use up the CPU. */
+  /** Limits interim answers (1xx), because an upstream that sends nothing else could use up the CPU. */
   #noteInterim(controller: Dispatcher.DispatchController): void {
     this.#interimAnswers += 1;
     if (this.#interimAnswers > MAX_INTERIM_ANSWERS) controller.abort(new TooManyInterimAnswers());
@@ -68,7 +68,7 @@ export class Exchange extends UpstreamExchange implements Dispatcher.DispatchHan
   }
 
   get isRequestSent(): boolean {
-    // From the last byte on the request counts as received by the upstream.
+    // The request counts as received by the upstream once its last byte was sent.
     const body = this.#body as MarkedBody | null | undefined;
     return typeof body === 'object' && body !== null && body[IS_SENT] === true;
   }
@@ -96,7 +96,7 @@ class TooManyInterimAnswers extends Error {
 export function decodedChunks(exchange: UpstreamExchange, { status, headers }: ExchangeHead): ChunkReader {
   const decoder = decoderOf(headers['content-encoding']);
   if (decoder === undefined || status === 204 || status === 304 || headers['content-length'] === '0') return exchange;
-  // The reader learns of a failure when it takes the next chunk.
+  // Ignored here, because the reader learns of the failure when it takes the next chunk.
   decoder.on('error', () => undefined);
   pipeline(bytesOf(exchange), decoder, () => undefined);
   // A decoder that fails, or whose reader stops, ends the exchange at once.

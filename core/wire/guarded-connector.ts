@@ -32,8 +32,8 @@ export class AddressRefused extends Error {
 const NEXT_ADDRESS_AFTER_MS = 1_000;
 
 /**
- * Opens connections for undici. It connects to the addresses that it has checked, because the socket does no lookup of its own.
- * The TLS server name stays the host.
+ * Opens connections for undici. It connects to an address that it has checked, so that the socket does no second lookup. The TLS server
+ * name stays the host.
  */
 export function guardedConnector(settings: {
   readonly allowPrivate: boolean;
@@ -70,7 +70,7 @@ function guardedLookup(allowPrivate: boolean, resolve: Resolve): LookupFunction 
   };
 }
 
-/** One address that is not public makes all answers of this host untrustworthy. */
+/** Returns an error for the first address that is not public: it makes all of this host's answers untrustworthy. */
 function firstRefusal(host: string, addresses: readonly LookupAddress[]): AddressRefused | undefined {
   for (const { address } of addresses) {
     const refused = refusal(host, address);
@@ -85,7 +85,7 @@ function refusal(host: string, address: string): AddressRefused | undefined {
 }
 
 function notFound(host: string): NodeJS.ErrnoException {
-  return Object.assign(new Error(`the host name ${host} has no address`), { code: 'ENOTFOUND' });
+  return Object.assign(new Error(`DNS returned no address for the host name ${host}`), { code: 'ENOTFOUND' });
 }
 
 /** The gateway dials public IPv6 addresses in 2000::/3 only, so deprecated forms such as `::127.0.0.1` need no rule of their own. */

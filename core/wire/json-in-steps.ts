@@ -5,9 +5,12 @@ import { parseRaw, rawTextOf } from '../http/raw-json';
 import type { RequestBody } from './body-edits';
 import { JsonTree } from './json-tree';
 
-/** Larger bodies are written in steps, and other calls are served between them. No step takes 20 ms. */
+/** Bodies above this size are written in steps, and other calls are served between two steps. No step takes 20 ms. */
 export const AT_ONCE_BYTES = 512 * 1_024;
-/** The work of one step. Larger bodies are also parsed in steps: as one string they would be no cheaper, because V8 collects so large a string apart. */
+/**
+ * The bytes of one step. Bodies above this size are also parsed in steps. As one string they would be no cheaper, because V8 collects such
+ * strings separately.
+ */
 export const PIECE_BYTES = 128 * 1_024;
 
 const LETTER_U = 0x75;
@@ -30,7 +33,7 @@ export async function parseInSteps({
   return tree.root;
 }
 
-/** Returns the text of a string's raw bytes, in pieces that end between two escapes and between two characters. */
+/** Decodes the raw bytes of a JSON string, in pieces that split no escape and no character. */
 async function decode(raw: Buffer): Promise<string> {
   let text = '';
   for (let from = 0; from < raw.length; ) {
@@ -44,7 +47,7 @@ async function decode(raw: Buffer): Promise<string> {
   return text;
 }
 
-/** Returns the offset after the escape that crosses `to`, or before the character that does. */
+/** Returns where a piece ends near `to`: after an escape that crosses `to`, or before a character that crosses it. */
 function endOfPiece(raw: Buffer, to: number, from: number): number {
   let at = from;
   for (;;) {
@@ -104,7 +107,7 @@ function* objectOf(object: object): Generator<string> {
   yield before === '{' ? '{}' : '}';
 }
 
-/** Splits between two characters, because half of a surrogate pair would be escaped. */
+/** Splits a long text between two characters, because half of a surrogate pair would be escaped. */
 function* longText(text: string): Generator<string> {
   yield '"';
   for (let from = 0; from < text.length; ) {

@@ -10,7 +10,7 @@ interface LongText {
   set(text: string): void;
 }
 
-/** Builds the value that a scanner reads, in steps. Long texts are filled in later. */
+/** Builds the value that a scanner reads, in steps. The caller fills in long texts afterwards. */
 export class JsonTree implements JsonObserver {
   readonly longTexts: LongText[] = [];
   readonly #root: unknown[] = [];
@@ -63,7 +63,7 @@ export class JsonTree implements JsonObserver {
     const later = {};
     this.#add(later);
     const set = (text: string) => {
-      // Another member of the same name may have replaced it.
+      // A later member of the same name may have replaced the placeholder of this text.
       if ((container as Record<string | number, unknown>)[name] === later) put(container, name, text);
     };
     this.longTexts.push({ set, start: start + 1, end: end - 1 });
@@ -73,7 +73,7 @@ export class JsonTree implements JsonObserver {
     return this.#open.at(-1) as Container;
   }
 
-  /** The name or index of the value under way in its container. */
+  /** The name or index, in its container, of the value that is being read. */
   get #name(): string | number {
     const container = this.#container;
     return Array.isArray(container) ? container.length : (this.#keys[this.#open.length - 1] as string);

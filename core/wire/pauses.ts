@@ -1,15 +1,15 @@
-/** No sender gives up because of a shorter pause. */
+/** The duration from which a pause counts as long. No sender gives up because of a shorter pause. */
 const LONG_MS = 1_000;
-/** A sender that gave up during a pause is noticed after this much reading. */
+/** How much reading after a pause reveals that the sender gave up during the pause. */
 const READ_WITHIN_MS = 60_000;
 
 /** Measures for how long reading pauses because a client is slow. */
 export class Pauses {
-  /** How long the pauses that have ended lasted together. */
+  /** The total duration of the pauses that have ended. */
   #endedMs = 0;
   #beganAtMs: number | undefined;
   #stoppedAtMs: number | undefined;
-  /** The end of the last long pause, in milliseconds of reading. A client cannot let it pass by reading slowly. */
+  /** When the last long pause ended, in milliseconds of reading. A client that reads slowly therefore cannot let the pause expire. */
   #longUntilReadMs = Number.NEGATIVE_INFINITY;
 
   constructor(private readonly clock = (): number => performance.now()) {}
@@ -34,7 +34,7 @@ export class Pauses {
     return this.#endedMs + this.#lastsMs;
   }
 
-  /** True if there was a pause of more than a second in the last minute. Only time of reading counts. */
+  /** Whether there was a pause of more than a second in the last minute, which counts only time of reading. */
   get wasLong(): boolean {
     return this.#lastsMs > LONG_MS || this.#nowMs - this.totalMs - this.#longUntilReadMs < READ_WITHIN_MS;
   }

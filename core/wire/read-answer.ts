@@ -6,36 +6,36 @@ import { parseRaw } from '../http/raw-json';
 import { ItemHeads } from '../protocols/responses/large-event';
 import { type ChunkReader, inOne, readEach } from './chunk-reader';
 
-/** Larger answers are not parsed as a whole, so their text is not known. */
+/** The maximum size of an answer that is parsed as a whole. The text of a larger answer is unknown. */
 const MAX_PARSED_BYTES = 1024 * 1024;
 
-/** The members of a large answer that are read, besides the kinds of the items of its `output`. */
+/** The members that are read from a large answer, besides the types of the items in its `output`. */
 const MEMBERS = new Set(['type', 'status', 'model', 'service_tier', 'usage', 'error', 'id', 'container']);
-/** A member with more bytes is not read. */
+/** The maximum size of a member that is read from a large answer. */
 const MAX_MEMBER_BYTES = 64 * 1024;
 
-/** An unstreamed answer that has arrived whole. */
+/** An unstreamed answer that has arrived completely. */
 export interface WholeAnswer {
-  /** undefined: there was no room for it. */
+  /** The bytes of the answer; undefined if there was no memory left for them. */
   readonly bytes: Buffer | undefined;
   readonly byteLength: number;
-  /** The JSON of the answer, for a large one without its content; undefined if it is no JSON. */
+  /** The parsed JSON of the answer, without its content if the answer is large; undefined if it is no JSON. */
   readonly body: unknown;
   readonly isPart: boolean;
 }
 
 interface AnswerReading {
   readonly maxBytes: number;
-  /** undefined: nobody waits for the bytes. */
+  /** The memory for the bytes; undefined if no client waits for them. */
   readonly room: AnswerRoom | undefined;
-  /** Whether the meaning of the answer is in its content, which is then parsed up to 1 MB without room for it. */
+  /** Whether the meaning of the answer is in its content. Up to 1 MB of it is then parsed even without memory for the bytes. */
   readonly needsContent: boolean;
-  /** Whether it is translated: the inputs of tools in it keep their text. */
+  /** Whether the answer is translated, so that the inputs of tools in it must keep their text. */
   readonly keepsInputs?: boolean;
 }
 
 /**
- * Reads an unstreamed answer to its end, and its meaning while it arrives. It keeps the bytes while there is room for them.
+ * Reads an unstreamed answer to its end, and its meaning while it arrives. Keeps the bytes while there is memory for them.
  * @param failed gets why the answer broke off, or BodyTooLong
  */
 export function readAnswer(
@@ -76,14 +76,12 @@ export function readAnswer(
   readEach(chunks, maxBytes, take, ended, failed);
 }
 
-/**
- * Reads a large answer while it arrives, and only the members that matter. Parsing all of it at once would block every other call.
- */
+/** Reads a large answer while it arrives, and only the members that matter, because parsing all of it at once would block every other call. */
 class LargeAnswer {
   readonly #members = new AnswerMembers();
   readonly #scanner = new JsonScanner(this.#members);
   readonly #found: Record<string, unknown> = {};
-  /** The bytes of the answer from `#from` to `#to`: the current chunk, and the part of a member that came before it. */
+  /** The bytes of the answer from `#from` to `#to`: the current chunk, after the beginning of a member from earlier chunks. */
   #text: Buffer = Buffer.alloc(0);
   #from = 0;
   #to = 0;
@@ -133,7 +131,7 @@ class LargeAnswer {
   }
 }
 
-/** Notes the members of an answer, and the kinds of the items of its `output`. */
+/** Finds the members of an answer, and the types of the items in its `output`. */
 class AnswerMembers extends TopLevelMembers {
   heads: ItemHeads | undefined;
   /** Where the key of the current member ends; undefined if the member is not read. */
@@ -168,7 +166,7 @@ class AnswerMembers extends TopLevelMembers {
   }
 }
 
-/** Some upstreams report an error with a status of success, and some answer with something else entirely. */
+/** Returns whether the body of a successful status is an answer. Some upstreams report an error, or send something else entirely. */
 export function isAnswer(body: unknown): boolean {
   if (typeof body !== 'object' || body === null || Array.isArray(body)) return false;
   const { error, type } = body as { error?: unknown; type?: unknown };

@@ -10,7 +10,7 @@ interface Unsigned {
   readonly chunks: readonly Uint8Array[];
 }
 
-/** Adds the platform's credential to the headers of a request, and a signature if the adapter signs. Returns them. */
+/** Adds the platform's credential to the headers of a request, and a signature if the adapter signs. Returns the headers. */
 export function signedHeaders(
   upstream: Upstream,
   adapter: UpstreamAdapter,
@@ -26,10 +26,7 @@ export function signedHeaders(
     .then((signature) => ({ ...shown, ...signature }));
 }
 
-/**
- * Returns the address of a path and query at an upstream. It sets fields, because as text a path such as `//x` would name another
- * host.
- */
+/** Returns the address of a path and query at an upstream. It sets URL fields, because in a text a path such as `//x` would name a host. */
 export function urlAt(upstream: URL, path: string): URL {
   const address = new URL(upstream);
   const query = path.indexOf('?');
@@ -39,7 +36,7 @@ export function urlAt(upstream: URL, path: string): URL {
 }
 
 /**
- * Returns the headers with the credential; none if the upstream needs none.
+ * Returns the headers that contain the credential; no headers if the upstream needs no credential.
  * @throws NoCredential
  */
 export function shownCredential(
@@ -56,10 +53,10 @@ class NoCredential extends Error {
   readonly code = 'NO_CREDENTIAL';
 }
 
-/** Takes about a millisecond. */
+/** How many bytes are hashed in one step, which takes about a millisecond. */
 const HASHED_AT_ONCE_BYTES = 1024 * 1024;
 
-/** Other calls are served between the chunks of a large body. */
+/** Returns the SHA-256 of a body. Other calls are served between the steps for a large body. */
 async function sha256Of(chunks: readonly Uint8Array[]): Promise<string> {
   const hash = createHash('sha256');
   let hashedBytes = 0;

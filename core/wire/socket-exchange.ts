@@ -4,14 +4,14 @@ import { parseJson } from '../base/parse-json';
 import { findPlace } from '../http/json-members';
 import { UpstreamExchange } from './upstream-exchange';
 
-/** What the owner of a socket learns of an exchange on it. */
+/** The events of an exchange that the owner of its socket handles. */
 interface ExchangeEvents {
   readonly whenAnswered: () => void;
   readonly whenDone: (event: Buffer) => void;
   readonly whenOver: () => void;
 }
 
-/** Sends one `response.create` and reads its events as the answer that a POST would have got. */
+/** Sends one `response.create`, and reads the events as the answer that a POST would have received. */
 export class SocketExchange extends UpstreamExchange {
   isRequestSent = false;
   readonly #socket: WebSocket;
@@ -31,7 +31,7 @@ export class SocketExchange extends UpstreamExchange {
 
   send(frame: Buffer): void {
     if (this.isOver) return;
-    // The socket itself reports a frame that it cannot send.
+    // Ignored here, because the socket itself reports a frame that it cannot send.
     this.#socket.send(frame, { binary: false }, () => undefined);
     this.isRequestSent = true;
   }
@@ -49,7 +49,7 @@ export class SocketExchange extends UpstreamExchange {
     if (type !== undefined && LAST_EVENTS.has(type)) this.end();
   }
 
-  /** The upstream answers the handshake over HTTP. A status of success is a failure too, because no socket was opened. */
+  /** Handles an HTTP answer to the handshake. A status of success is a failure too, because no socket was opened. */
   noteRefusal(answer: IncomingMessage): void {
     const { statusCode: status = 0, headers } = answer;
     if (status < 300) return void this.#breakOff(new SocketLost('the upstream answered without a WebSocket'));
@@ -60,7 +60,7 @@ export class SocketExchange extends UpstreamExchange {
     answer.once('close', () => this.lost(new SocketLost('the upstream closed the connection while it sent its error')));
   }
 
-  /** The socket is closed, or reports why it will be. */
+  /** Fails the exchange, because the socket is closed or reports an error that closes it. */
   lost(error: Error): void {
     if (!this.isOver) this.fail(error);
   }
@@ -83,7 +83,7 @@ export class SocketExchange extends UpstreamExchange {
     (this.#refusal ?? this.#socket).resume();
   }
 
-  /** The protocol has no other way to make an upstream stop. */
+  /** Closes the socket, because the protocol has no other means to make an upstream stop. */
   protected abortSender(): void {
     this.#socket.terminate();
   }
@@ -113,7 +113,7 @@ export class SocketExchange extends UpstreamExchange {
   #watchIdle(): void {
     if (this.#idle !== undefined) return void this.#idle.refresh();
     this.#idle = setTimeout(() => {
-      // The client is slow, and not the upstream.
+      // While reading is paused, the client is slow, and not the upstream.
       if (this.isPaused) this.#idle?.refresh();
       else this.#breakOff(new SilentUpstream());
     }, this.#idleMs);
@@ -129,7 +129,7 @@ class SilentUpstream extends Error {
   override readonly message = 'the upstream sent no frame within the timeout';
 }
 
-/** These events are the last ones of an answer. */
+/** The events that end an answer. */
 export const LAST_EVENTS: ReadonlySet<string> = new Set([
   'response.completed',
   'response.failed',
@@ -137,12 +137,12 @@ export const LAST_EVENTS: ReadonlySet<string> = new Set([
   'error',
 ]);
 
-/** Most events begin with this member, so its value is found without parsing. */
+/** Matches `type` at the beginning of an event. Most events begin with it, so they need no parsing. */
 const TYPE_FIRST = /^\s*\{\s*"type"\s*:\s*"([\w.-]{1,100})"/;
 const TYPE = /^[\w.-]{1,100}$/;
 const LOOKED_AT_BYTES = 256;
 
-/** Returns the type of an event; undefined if it has none or is no event. */
+/** Returns the type of an event; undefined if the data has no valid type. */
 export function typeOf(data: Buffer): string | undefined {
   const first = TYPE_FIRST.exec(data.toString('latin1', 0, LOOKED_AT_BYTES))?.[1];
   if (first !== undefined) return first;
@@ -195,7 +195,7 @@ export function answerIn(event: Buffer): { readonly id: string; readonly tokens:
   return { id, tokens: { inputTokens: countOf(input_tokens), outputTokens: countOf(output_tokens) } };
 }
 
-/** A longer text is no id. */
+/** The maximum length of a response's id. A longer text is no id. */
 const MAX_ID_LENGTH = 1_000;
 
 function valueAt(event: Buffer, path: readonly string[]): unknown {

@@ -20,7 +20,7 @@ export class SseFrame implements SseEvent {
   }
 }
 
-/** No event of either protocol is nearly as long. An upstream that never ends a line must not fill the memory. */
+/** The maximum size of an event. No real event is nearly as long, but an upstream that never ends a line must not fill the memory. */
 const MAX_SSE_EVENT_BYTES = 8 * 1_024 * 1_024;
 
 export class SseEventTooLarge extends Error {
@@ -39,24 +39,24 @@ const NOTHING = Buffer.alloc(0);
 const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf]);
 
 /**
- * Splits a byte stream into server-sent events as they arrive. Lines end with LF, CRLF or CR. An event is emitted as soon as its
- * blank line has arrived. If the LF of that CRLF arrives later, it is the first byte of the next event's raw bytes. All raw bytes
- * and the result of `end` together are exactly the input.
+ * Splits a byte stream into server-sent events as they arrive. Lines end with LF, CRLF or CR. It emits an event as soon as the blank line
+ * has arrived. If that line ends with CRLF and the LF arrives later, the LF becomes the first byte of the next event. All raw bytes and the
+ * result of `end` together are exactly the input.
  */
 export class SseSplitter {
   readonly #maxEventBytes: number;
   /** The part of the current event that arrived in earlier chunks. */
   #pending: Buffer[] = [];
   #pendingBytes = 0;
-  /** Nothing of the current line has arrived. */
+  /** Whether nothing of the current line has arrived. */
   #lineIsEmpty = true;
-  /** The last byte was a CR, so that a following LF belongs to it. */
+  /** Whether the last byte was a CR, so that a following LF belongs to the same line end. */
   #afterCr = false;
   #isFirst = true;
-  /** What is being read of the chunk under way. `at`: where it goes on. */
+  /** The chunk that is being read. `at` is the offset at which reading continues. */
   #chunk: Buffer = NOTHING;
   at = 0;
-  /** The next LF and the next CR in it. */
+  /** The offsets of the next LF and the next CR in the chunk. */
   #lf = -1;
   #cr = -1;
 
@@ -75,7 +75,7 @@ export class SseSplitter {
     return frames;
   }
 
-  /** Sets the next chunk to read. The one before must have been read whole. */
+  /** Sets the next chunk to read. The previous chunk must have been read completely. */
   begin(chunk: Buffer): void {
     this.#chunk = chunk;
     this.#lf = -1;
@@ -83,13 +83,13 @@ export class SseSplitter {
     this.#moveTo(0);
   }
 
-  /** Notes that the chunk was read by other means up to the end of an event. */
+  /** Skips the chunk up to `end`, because the caller has read an event that ends there. */
   skipTo(end: number): void {
     this.#moveTo(end);
   }
 
   /**
-   * Returns the next event; undefined if the rest of the chunk, which is kept, does not complete it.
+   * Returns the next event; undefined if the chunk does not complete one. It then keeps the rest of the chunk.
    * @throws {SseEventTooLarge}
    */
   next(): SseFrame | undefined {
@@ -133,7 +133,7 @@ export class SseSplitter {
 
   #moveTo(at: number): void {
     this.at = at;
-    // A stream may be silent for long, and must not keep what it has read.
+    // A stream may be silent for long, and must not keep bytes in memory that were already read.
     if (at === this.#chunk.length) this.#chunk = NOTHING;
   }
 
@@ -143,7 +143,7 @@ export class SseSplitter {
     return bytes;
   }
 
-  /** A byte order mark at the beginning of the stream is not part of its line. */
+  /** Returns whether a line is only the byte order mark that may begin a stream and belongs to no line. */
   #isOnlyMark(chunk: Buffer, eventStart: number, lineEnd: number): boolean {
     if (!this.#isFirst || this.#pendingBytes + lineEnd - eventStart > BYTE_ORDER_MARK.length) return false;
     const line = Buffer.concat([...this.#pending, chunk.subarray(eventStart, lineEnd)]);
@@ -169,9 +169,7 @@ export class SseSplitter {
   }
 }
 
-/**
- * Joins the chunks of an event that arrives byte by byte from time to time, so that they do not take more memory than the event.
- */
+/** The number of chunks after which those of an incomplete event are joined, because many small chunks take more memory than the event. */
 const MAX_PENDING_PIECES = 1_024;
 
 function indexOrEnd(chunk: Buffer, byte: number, from: number): number {
@@ -209,7 +207,7 @@ export class EventLines {
   }
 }
 
-/** Returns where the value of a field begins if the line has that field: after the colon and one space. */
+/** Returns where the value of `field` begins: after the colon and one space; undefined if the line has another field. */
 export function fieldValueStart(raw: Buffer, line: EventLines, field: Buffer): number | undefined {
   const colon = line.start + field.length;
   if (line.end < colon) return undefined;

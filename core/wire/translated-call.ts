@@ -13,22 +13,22 @@ import type { UpstreamCall } from './ask-upstream';
 import type { RequestBody } from './body-edits';
 import { AT_ONCE_BYTES, parseInSteps, stringifyInSteps } from './json-in-steps';
 
-/** A call in the dialect of an upstream that does not speak the client's dialect. */
+/** A call that is translated for an upstream that does not speak the client's dialect. */
 export interface PreparedTranslation {
   readonly call: UpstreamCall;
-  /** The dialect that reads its answer. */
+  /** The translated call, by which the gateway reads the upstream's answer. */
   readonly asked: TranslatedCall;
-  /** What the request promises less of than the client asked for, in the client's words. */
+  /** The client's names of features that the translated request guarantees less strictly than the client asked. */
   readonly weakened: readonly string[];
   readonly request: JsonObject;
 }
 
-/** A call that is translated for several candidates is parsed only once. */
+/** The parsed bodies, because a call that is translated for several candidates is parsed once. */
 const PARSED = new WeakMap<RequestBody, Promise<unknown>>();
 
 /**
  * Translates a call. Large calls are translated in several turns of the event loop.
- * @param room counts the bytes that it writes
+ * @param room counts the bytes of the translated body
  * @throws NotTranslatable, OVERLOADED
  */
 export async function translateRequest(
@@ -65,7 +65,7 @@ export async function translateRequest(
   }
 }
 
-/** A writer names what it cannot express by the name in the model. The client knows it by another name. */
+/** Returns the error with the client's name of a feature, because a writer names the feature by its internal name. */
 function inClientsWords(
   { what, why }: NotTranslatable,
   names: Readonly<Partial<Record<Feature, string>>>,
@@ -82,7 +82,7 @@ function edited(request: JsonObject, edits: readonly BodyEdit[]): JsonObject {
   return changed;
 }
 
-/** Members whose text adapters may read. */
+/** The maximum bytes of a member whose text adapters can read. */
 const SHORT_BYTES = 4_096;
 
 /** Returns a body as bytes, with the positions of its members. */

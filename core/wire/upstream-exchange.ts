@@ -8,13 +8,13 @@ export interface ExchangeHead {
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
 }
 
-/** How many bytes wait to be read before the sender is slowed down: one large read. The system's own buffers come after it. */
+/** How many unread bytes pause the sender: one large read. The operating system buffers further bytes. */
 const MAX_WAITING_BYTES = 16 * 1024;
 
 /** One request to an upstream and its answer, over any transport. */
 export abstract class UpstreamExchange implements ChunkReader {
   pauses: Pauses | undefined;
-  /** The bytes that may wait here beyond one large read, so that a short stall of the client does not reach the upstream. */
+  /** Memory for unread bytes beyond one large read, so that a short stall of the client does not slow the upstream. */
   ahead: ReadAhead | undefined;
   #head: ExchangeHead | undefined;
   #whenHead: ((head: ExchangeHead) => void) | undefined;
@@ -53,7 +53,7 @@ export abstract class UpstreamExchange implements ChunkReader {
     this.#whenNoHead = undefined;
   }
 
-  /** The last byte of the request's body was written to the socket. */
+  /** Whether the last byte of the request's body was written to the socket. */
   abstract readonly isRequestSent: boolean;
   protected abstract pauseSender(): void;
   protected abstract resumeSender(): void;
@@ -157,7 +157,7 @@ class ExchangeCancelled extends Error {
   override readonly message = 'the exchange was cancelled';
 }
 
-/** Returns how long an upstream asks to wait; undefined if it does not say. */
+/** Returns how many milliseconds an upstream asks to wait; undefined if it does not say. */
 export function retryAfterMs(headers: ExchangeHead['headers']): number | undefined {
   const text = String(headers['retry-after'] ?? '');
   if (/^\d+(\.\d+)?$/.test(text)) return Number(text) * 1_000;

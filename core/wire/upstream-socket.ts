@@ -9,12 +9,12 @@ import { shownCredential, urlAt } from './signed-headers';
 import { answerIn, SocketExchange, SocketLost } from './socket-exchange';
 import type { UpstreamExchange } from './upstream-exchange';
 
-/** No event of the protocol is nearly as long. */
+/** The maximum size of a frame from an upstream. No event of the protocol is nearly as long. */
 const MAX_FRAME_BYTES = 8 * 1_024 * 1_024;
 /** How long an upstream may take to confirm the close of a socket. */
 const CLOSES_WITHIN_MS = 2_000;
 
-/** The members that a `response.create` has in addition to the body of a POST, and those that it lacks. */
+/** The edits that turn the body of a POST into a `response.create`. */
 const AS_FRAME: readonly BodyEdit[] = [
   { member: 'type', set: '"response.create"' },
   { member: 'stream', drop: true },
@@ -23,8 +23,8 @@ const AS_FRAME: readonly BodyEdit[] = [
 type AskedCandidate = Pick<Candidate, 'upstream' | 'model' | 'adapter'>;
 
 /**
- * The only socket to an upstream that belongs to a client's WebSocket. It is opened by the first call that goes to an upstream
- * with WebSocket, and stays open: the upstream remembers answers that it does not store for this socket only.
+ * The one socket to an upstream that belongs to a client's WebSocket. The first call to an upstream with WebSocket opens it. It stays open,
+ * because the upstream caches answers that it does not store for this socket only.
  */
 export class UpstreamSocket {
   #link: Link | undefined;
@@ -47,35 +47,35 @@ export class UpstreamSocket {
     return exchange;
   }
 
-  /** The upstream has answered on the socket, which is still open. */
+  /** Returns whether the socket is open, goes to this upstream, and the upstream has answered on it. */
   isAt(upstream: Upstream): boolean {
     return this.#link?.hasAnswered === true && this.#link.takes(upstream);
   }
 
-  /** The credential that the socket was opened with. */
+  /** Returns the credential with which the socket was opened. */
   credentialAt({ credentials }: Pick<Upstream, 'credentials'>): Credential | undefined {
     return credentials.find(({ name }) => name === this.#link?.credential.name);
   }
 
-  /** An answer that was given on the socket, which is still open. */
+  /** Returns an answer that the upstream sent on the socket, if the socket is still open. */
   find(id: string): SocketAnswer | undefined {
     return this.#link?.answerOf(id);
   }
 
-  /** The client has disconnected. The socket is closed after the exchange that is still being read. */
+  /** Closes the socket, because the client has disconnected. An exchange that is still being read ends first. */
   release(): void {
     this.#isReleased = true;
     this.#link?.leave();
   }
 
-  /** A handshake has no body. The version of the protocol is the client's, whatever other headers the upstream gets. */
+  /** Returns the headers of a handshake, which has no body. The protocol version is the client's, whatever other headers the upstream gets. */
   #handshake({ 'content-type': _type, accept: _accept, ...headers }: Outgoing['headers']): Outgoing['headers'] {
     const betas = [headers['openai-beta'], this.beta].filter((each) => each !== undefined);
     return betas.length === 0 ? headers : { ...headers, 'openai-beta': betas.join(', ') };
   }
 }
 
-/** An answer that an upstream remembers on its socket, whether or not it stores it. */
+/** An answer that an upstream caches for its socket, whether or not it also stores the answer. */
 export interface SocketAnswer {
   readonly upstream: string;
   /** The name of the credential, see `Upstream`. */
@@ -87,7 +87,7 @@ export interface SocketAnswer {
 
 type Handshake = Pick<Outgoing, 'path' | 'headers'>;
 
-/** Upstreams remember fewer. Older ids are forgotten. */
+/** How many answers are kept for a socket. Upstreams cache fewer. The oldest is dropped first. */
 const MAX_ANSWERS = 100;
 
 class Link {
@@ -109,7 +109,7 @@ class Link {
     this.#socket.on('close', (code) => this.#lost(new SocketLost(`the upstream's socket was closed (${code})`)));
   }
 
-  /** No exchange is running on it, and a new socket to this upstream would be opened in the same way. */
+  /** Returns whether no exchange is running on the socket, and a new socket to this upstream would be opened in the same way. */
   takes({ name, url, credential }: Upstream): boolean {
     const own = this.upstream;
     const isShown = credential.name === own.credential.name && credential.value === own.credential.value;
@@ -172,7 +172,7 @@ class Link {
   }
 }
 
-/** Opens the connection by the same guarded connector as every request. */
+/** Opens a WebSocket to an upstream, by the same guarded connector as every request. */
 function dial(upstream: Upstream, { path, headers }: Handshake, egress: Egress): WebSocket {
   const { url } = upstream;
   const connect = egress.connector(upstream);

@@ -2,9 +2,9 @@
 export interface ModelAnswer {
   readonly id: string;
   readonly model: string;
-  /** The Unix time in seconds. */
+  /** When the answer was created, as Unix time in seconds. */
   readonly createdAt: number;
-  /** The text in pieces, as a stream sends it. */
+  /** The answer's text, split into the pieces that a stream sends. */
   readonly texts: readonly string[];
   readonly toolCalls: readonly ToolCall[];
   readonly stop: Stop;

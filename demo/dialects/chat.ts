@@ -34,7 +34,7 @@ export function chatBody(answer: ModelAnswer): Record<string, unknown> {
   };
 }
 
-/** Writes the chunks of a streamed answer. `withUsage` (`stream_options.include_usage`) puts the counts into the last one. */
+/** Writes the chunks of a streamed answer. With `withUsage` (`stream_options.include_usage`), the last chunk has the token counts. */
 export function chatEvents(answer: ModelAnswer, withUsage: boolean): string[] {
   const chunk = (choices: readonly unknown[], usage: unknown = null): string =>
     sseEvent({ ...head(answer, 'chat.completion.chunk'), choices, ...(withUsage ? { usage } : {}) });
@@ -50,7 +50,7 @@ export function chatEvents(answer: ModelAnswer, withUsage: boolean): string[] {
   ];
 }
 
-/** Writes the counts. In this protocol the prompt's count includes tokens read from a cache. */
+/** Formats the token counts for the Chat protocol, whose prompt count includes tokens read from a cache. */
 export function chatUsage({ input, output, cacheRead, cacheWrite }: TokenCounts): Record<string, unknown> {
   const prompt = input + cacheRead + cacheWrite;
   return {

@@ -25,7 +25,7 @@ function isTokens(value: unknown): value is readonly number[] {
   return Array.isArray(value) && value.length > 0 && value.every(Number.isInteger);
 }
 
-/** Writes the body of an answer of the Embeddings protocol. Its numbers mean nothing, but equal inputs get equal numbers. */
+/** Writes the body of an answer of the Embeddings protocol. The vectors are no real embeddings, but equal inputs get equal vectors. */
 export function embeddingsBody(body: Json, inputs: readonly Input[]): Record<string, unknown> {
   const wanted = body['dimensions'];
   const dimensions = typeof wanted === 'number' && wanted > 0 ? wanted : DIMENSIONS;

@@ -5,7 +5,7 @@ export function responsesBody(answer: ModelAnswer): Record<string, unknown> {
   return response(answer, statusOf(answer), itemsOf(answer), responsesUsage(answer.usage));
 }
 
-/** Writes the events of a streamed answer: each item begins, arrives in pieces and is repeated whole, and so is the response. */
+/** Writes the events of a streamed answer. Each item begins, arrives in pieces and is then sent whole; the last event has the whole response. */
 export function responsesEvents(answer: ModelAnswer): string[] {
   const status = statusOf(answer);
   const begun = response(answer, 'in_progress', [], null);
@@ -20,7 +20,7 @@ export function responsesEvents(answer: ModelAnswer): string[] {
   return events.map(([type, fields], at) => sseEvent({ type, sequence_number: at, ...fields }, type));
 }
 
-/** Writes the counts. In this protocol the input's count includes tokens read from or written to a cache. */
+/** Formats the token counts for the Responses protocol, whose input count includes tokens read from or written to a cache. */
 export function responsesUsage({ input, output, cacheRead, cacheWrite }: TokenCounts): Record<string, unknown> {
   const all = input + cacheRead + cacheWrite;
   return {

@@ -63,7 +63,7 @@ const adapter = defineAdapter({
  * @returns {object[]}
  */
 function write(who, part) {
-  switch (part.is) {
+  switch (part.kind) {
     case 'text':
       return [{ who, words: part.text }];
     case 'tool_call':
@@ -73,13 +73,13 @@ function write(who, part) {
     case 'reasoning':
       return []; // reasoning is valid only at the upstream that signed it, and Acme signs none
     default:
-      throw new NotTranslatable(part.is, 'has no place at Acme');
+      throw new NotTranslatable(part.kind, 'has no place at Acme');
   }
 }
 
 /** @param {Part} part */
 function wordsOf(part) {
-  if (part.is !== 'text') throw new NotTranslatable(part.is, 'has no place at Acme');
+  if (part.kind !== 'text') throw new NotTranslatable(part.kind, 'has no place at Acme');
   return part.text;
 }
 
@@ -129,7 +129,7 @@ class AcmeReader {
       case 'over':
         return this.#finish(event);
       case 'trouble':
-        return [{ is: 'error', error: { message: textOf(event['trouble']) } }];
+        return [{ kind: 'error', error: { message: textOf(event['trouble']) } }];
       default:
         return []; // events that Acme may add
     }
@@ -141,12 +141,12 @@ class AcmeReader {
    */
   #say(text) {
     if (text === '') return [];
-    if (this.#open !== undefined) return [{ is: 'add', at: this.#open, text }];
+    if (this.#open !== undefined) return [{ kind: 'add', at: this.#open, text }];
     const at = this.#parts++;
     this.#open = at;
     return [
-      { is: 'open', at, choice: 0, part: { is: 'text' } },
-      { is: 'add', at, text },
+      { kind: 'open', at, choice: 0, part: { kind: 'text' } },
+      { kind: 'add', at, text },
     ];
   }
 
@@ -159,9 +159,9 @@ class AcmeReader {
     const at = this.#parts++;
     return [
       ...closed,
-      { is: 'open', at, choice: 0, part: { is: 'tool_call', id: textOf(ticket), name: textOf(use) } },
-      { is: 'add', at, text: JSON.stringify(form ?? {}) },
-      { is: 'close', at },
+      { kind: 'open', at, choice: 0, part: { kind: 'tool_call', id: textOf(ticket), name: textOf(use) } },
+      { kind: 'add', at, text: JSON.stringify(form ?? {}) },
+      { kind: 'close', at },
     ];
   }
 
@@ -174,9 +174,9 @@ class AcmeReader {
     const input = Number(read) - Number(again);
     return [
       ...this.#close(),
-      { is: 'finish', choice: 0, reason: REASONS[textOf(why)] ?? 'end' },
-      { is: 'usage', usage: usageOf({ input, cacheRead: Number(again), output: Number(said) }) },
-      { is: 'end' },
+      { kind: 'finish', choice: 0, reason: REASONS[textOf(why)] ?? 'end' },
+      { kind: 'usage', usage: usageOf({ input, cacheRead: Number(again), output: Number(said) }) },
+      { kind: 'end' },
     ];
   }
 
@@ -184,7 +184,7 @@ class AcmeReader {
   #close() {
     const at = this.#open;
     this.#open = undefined;
-    return at === undefined ? [] : [{ is: 'close', at }];
+    return at === undefined ? [] : [{ kind: 'close', at }];
   }
 }
 

@@ -2,7 +2,7 @@ import 'tollgate/policy';
 
 declare module 'tollgate/policy' {
   interface CallFields {
-    /** example-policy: the words of its settings that occur in the call. */
+    /** The configured words that the policy example-policy found in the call. */
     wordsFound: readonly string[];
   }
 }

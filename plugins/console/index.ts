@@ -8,7 +8,7 @@ import { consoleRoutes } from './routes';
 const NO_WAY_IN =
   'system.config.yml: plugins.console.passwordSignIn: false needs an identity provider, because otherwise no user can sign in: set plugins.console.oidc, or remove passwordSignIn.';
 
-/** The console for account owners: docs/console.md. Other plugins serve what they show in it. */
+/** The console for account owners: docs/console.md. Other plugins serve the data that they show in the console. */
 export default definePlugin({
   contract: 'plugin/1',
   name: 'console',

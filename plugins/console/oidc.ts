@@ -30,7 +30,7 @@ export const OIDC = group(
 
 type OidcSettings = Settings<typeof OIDC>;
 
-/** The secrets that the browser keeps while it is at the provider. */
+/** The secrets of one sign-in, which the browser keeps while it visits the identity provider. */
 export interface Journey {
   readonly state: string;
   readonly nonce: string;
@@ -39,7 +39,7 @@ export interface Journey {
 
 export interface IdentityProvider {
   readonly name: string;
-  /** Returns the address to which the browser is sent. */
+  /** Returns the provider's URL to which the gateway sends the browser, and the secrets of this sign-in. */
   begin(redirectUri: string): Promise<{ readonly url: URL; readonly journey: Journey }>;
   /** Returns the identity that the provider confirms. @throws any error in the provider's answers */
   finish(callback: URL, journey: Journey): Promise<Arrival>;
@@ -48,19 +48,19 @@ export interface IdentityProvider {
 /** The identity that the provider confirmed. */
 interface Arrival {
   readonly identity: Identity;
-  /** undefined unless the provider has verified an address. */
+  /** The user's verified e-mail address; undefined if there is none. */
   readonly verifiedEmail: string | undefined;
 }
 
-/** How long a provider's discovered configuration is used before it is read again. */
+/** How long the gateway caches a provider's discovered configuration. */
 const KNOWN_FOR_MS = 3_600_000;
 
-/** How long a failed discovery is remembered, so that visitors cannot have it repeated. */
+/** How long the gateway caches a failed discovery, so that visitors cannot make it repeat the discovery. */
 const FAILED_FOR_MS = 60_000;
 
-/** @throws StartFailure if the secret's environment variable is not set */
+/** Returns the client of the configured identity provider. @throws StartFailure if the secret's environment variable is not set */
 export function identityProvider(settings: OidcSettings, egress: Egress, timeoutMs: number): IdentityProvider {
-  // Loaded here because few gateways have an identity provider.
+  // Load the package here, because few gateways have an identity provider.
   const oidc = require('openid-client') as typeof OpenId;
   const { name, issuer, clientId, trustsAddresses } = settings;
   const secret = readSecret(settings);
@@ -70,7 +70,7 @@ export function identityProvider(settings: OidcSettings, egress: Egress, timeout
     const options: OpenId.DiscoveryRequestOptions = {
       [oidc.customFetch]: guardedFetch(settings, egress, timeoutMs),
       timeout: timeoutMs / 1_000,
-      // Checks the signatures of all tokens, including those that come directly from the provider.
+      // Check the signatures of all tokens, including those that come directly from the provider.
       execute: [oidc.enableNonRepudiationChecks, ...(settings.allowPrivate ? [oidc.allowInsecureRequests] : [])],
     };
     const authentication = secret === undefined ? oidc.None() : undefined;

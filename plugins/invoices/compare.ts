@@ -8,7 +8,7 @@ import { countExpiredCalls, type OwnAttempts, type OwnCount, sumAttempts, sumCha
 import { boundsOf, DAY_MS, type Days, type Report, toE8, utcDayOf } from './report';
 import { readReport } from './vendors';
 
-/** Why a vendor's count may differ from the records: the cause of an attempt, a killed process (`expired`), or no known reason. */
+/** Why a vendor's count may differ from the records: the cause of an attempt, a killed process (`expired`), or no known reason (`unexplained`). */
 type DifferenceCause = AttemptCause | 'expired' | 'unexplained';
 
 /** A count that differs between the vendor's report and the records. */
@@ -22,7 +22,7 @@ export interface CountDifference {
   readonly difference: bigint;
   /** The difference at the model's plain price; null if the configuration has no such price. */
   readonly differenceE8: bigint | null;
-  /** Every cause that can make such a difference, with the number of its attempts. There are several where the records cannot tell which one did. */
+  /** Every cause that can explain the difference, with the number of its attempts. Several if the records cannot show which one applies. */
   readonly causes: readonly { readonly cause: DifferenceCause; readonly attempts: bigint }[];
 }
 
@@ -31,21 +31,21 @@ interface CauseCost extends Pick<OwnAttempts, 'day' | 'cause' | 'attempts' | 'un
   readonly costE8: bigint;
 }
 
-/** The cost of one day. */
+/** The comparison of one day's cost. Amounts are in 1e-8 USD. */
 interface CostComparison {
   readonly day: string;
   readonly reportedE8: bigint;
   /** The cost of all attempts at the configured prices. */
   readonly recordedE8: bigint;
   readonly differenceE8: bigint;
-  /** The part of the difference that comes from differing counts. null if other upstreams share the bill or a model has no price. */
+  /** The part of the difference that differing counts explain. null if other upstreams share the bill or a model has no price. */
   readonly ofCountsE8: bigint | null;
-  /** The rest of the difference: the vendor has other prices, tiers or charges. null where `ofCountsE8` is null. */
+  /** The rest of the difference, which other prices, tiers or charges of the vendor explain. null if `ofCountsE8` is null. */
   readonly ofPricesE8: bigint | null;
   /** The amount charged to customers for the day's calls. */
   readonly chargedE8: bigint;
   readonly workspaces: readonly { readonly workspaceId: string | null; readonly reportedE8: bigint }[];
-  /** Whether the difference of the day, or of any model and meter, is above the upstream's bound. */
+  /** Whether the difference of the day, or of any model and meter, exceeds the upstream's `alarmAboveUsd`. */
   readonly isAlarm: boolean;
 }
 
@@ -55,11 +55,11 @@ export interface Comparison {
   readonly causes: readonly CauseCost[];
 }
 
-/** The records of some days: those of one upstream and of the upstreams on the same bill. */
+/** The records of the compared days, for one upstream and for the upstreams that share its bill. */
 interface RecordedUsage {
   readonly counts: readonly OwnCount[];
   readonly attempts: readonly OwnAttempts[];
-  /** Calls whose process was killed. */
+  /** The calls whose process was killed, by day and requested model. Such calls have no attempts. */
   readonly expired: readonly { readonly day: string; readonly model: string; readonly calls: bigint }[];
   readonly chargedE8: ReadonlyMap<string, bigint>;
 }
@@ -128,8 +128,8 @@ function toDifference(upstream: Upstream, place: CountKey, recorded: RecordedUsa
 }
 
 /**
- * Finds what can explain a difference. Any attempt without certain usage can raise the vendor's count. Only a record that was
- * estimated too high can make the vendor's count the lower one.
+ * Finds the causes that can explain a difference. Any attempt without certain usage can raise the vendor's count. Only a record that the
+ * gateway estimated too high can make the vendor's count lower than the recorded one.
  */
 function causesOfDifference(
   upstream: Upstream,
@@ -158,12 +158,12 @@ function modelOf(upstream: Upstream, { model, answered = null }: { model: string
   return named ?? nameHere(upstream, model) ?? model;
 }
 
-/** Returns the configured name of a model, because vendors and clients may use others. */
+/** Returns the configured name of a model, because vendors and clients may use other names. */
 function nameHere(upstream: Upstream, name: string): string | undefined {
   return entryNamed(upstream.models, name)?.name;
 }
 
-/** Returns the model names that only answers use, with the requested model of each. A vendor's invoice uses the same names. */
+/** Returns the model names that occur only in answers, each with the requested model. A vendor's invoice uses the same names. */
 function learnNames(upstream: Upstream, counts: readonly OwnCount[]): ReadonlyMap<string, string> {
   const models = new Map<string, Set<string>>();
   for (const { model, answered } of counts) {

@@ -23,7 +23,7 @@ export interface OwnAttempts {
   readonly model: string;
   readonly cause: AttemptCause;
   readonly attempts: bigint;
-  /** The attempts whose usage the upstream did not report but may have charged; here the vendor's count may differ. */
+  /** The number of attempts for which the upstream reported no usage but may have charged. The vendor's count may differ because of them. */
   readonly uncertain: bigint;
   /** The cost of the attempts in 1e-14 USD. */
   readonly costE14: bigint;

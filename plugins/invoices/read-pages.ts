@@ -5,13 +5,13 @@ import { classifyDialFailure, type Destination, type Egress } from '../../core/w
 import { decodedChunks, Exchange } from '../../core/wire/exchange';
 import { parseE14, ReportFailure } from './report';
 
-/** The vendor's admin API, and how it is called. */
+/** How to call a vendor's admin API. */
 export interface ReportSource {
   readonly egress: Egress;
   /** The address of the report; its `name` is the upstream's. */
   readonly destination: Destination;
   readonly reporting: Reporting & { readonly credential: string };
-  /** Ends the pauses between retries. */
+  /** Aborts the pauses between retries. */
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -22,7 +22,7 @@ const MAX_PAGE_BYTES = 16 * 1024 * 1024;
 const MAX_PAGES = 1_000;
 const MAX_TRIES = 4;
 const FIRST_PAUSE_MS = 1_000;
-/** The longest pause before a retry. If the vendor asks for a longer one, the read fails and its caller may repeat it. */
+/** The longest pause before a retry. If the vendor asks for a longer one, the read fails, and the caller may retry it later. */
 const MAX_PAUSE_MS = 30_000;
 
 /** The request for a report. */
@@ -142,7 +142,7 @@ function parsePage(text: string): Json {
   }
 }
 
-/** @throws ReportFailure */
+/** Returns the value as an object. @throws ReportFailure if it is none */
 export function requireObject(value: unknown, what: string): Json {
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     throw new ReportFailure(`the report is not as documented: ${what} is no object`);

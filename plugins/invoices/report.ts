@@ -17,7 +17,7 @@ const DAY = /^\d{4}-\d\d-\d\d$/;
 
 export const readDay = reader({ type: 'string', format: 'date', example: '2026-11-01' }, (text) => {
   if (!DAY.test(text) || Number.isNaN(Date.parse(text)) || utcDayOf(Date.parse(text)) !== text)
-    throw new RangeError('expected a day of UTC such as 2026-11-01');
+    throw new RangeError('expected a date in UTC such as 2026-11-01');
   return text;
 });
 

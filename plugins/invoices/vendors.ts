@@ -25,7 +25,7 @@ import {
 
 const TIMEOUTS = { connectMs: 30_000, headersMs: 60_000, idleMs: 30_000 };
 
-/** Reads the report of an upstream's vendor on these days. @throws CONFLICT if the upstream has no report to ask for; REPORT_UNAVAILABLE */
+/** Reads the vendor's report of an upstream for these days. @throws CONFLICT if no report is configured; REPORT_UNAVAILABLE if it cannot be read */
 export async function readReport(
   egress: Egress,
   { name, allowPrivate, reporting }: Upstream,
@@ -43,7 +43,7 @@ export async function readReport(
   }
 }
 
-/** @throws CONFLICT */
+/** Returns the upstream's settings for reports. @throws CONFLICT if they or their credential are missing */
 function requireReporting(name: string, reporting: Reporting | undefined): ReportSource['reporting'] {
   if (reporting === undefined)
     throw fail('CONFLICT', {
@@ -122,7 +122,7 @@ async function readOpenAi(source: ReportSource, days: Days): Promise<Report> {
   const costs = await read('/v1/organization/costs', ['project_id', 'line_item']);
   return { usage: [...usage, ...embedded].map(toUsage), costs: costs.map(toCost) };
 
-  /** The report's sums contain their parts, like the usage of an answer, but meters must not overlap. */
+  /** Subtracts the parts from the report's sums, because sums contain their parts, but meters must not overlap. */
   function toUsage({ day, result }: DatedResult): ReportedUsage {
     const cachedAudio = countIn(result, 'input_cached_audio_tokens');
     const cacheWrite = countIn(result, 'input_cache_write_tokens');
@@ -176,7 +176,7 @@ function usageOf(
   };
 }
 
-/** Returns a sum without these parts of it. */
+/** Returns the count in `member` minus these parts of it. */
 function rest(member: string, result: Json, ...parts: readonly bigint[]): bigint {
   const left = parts.reduce((sum, part) => sum - part, countIn(result, member));
   if (left < 0n) throw new ReportFailure(`the report is not as documented: ${member} is less than its parts`);

@@ -10,7 +10,7 @@ import { DAY_MS, utcDayOf } from './report';
 
 const LOOK_EVERY_MS = 3_600_000;
 const FIRST_AFTER_MS = 60_000;
-/** After this time another process takes over the day that a dead process had claimed. */
+/** How long a process's claim on a day lasts. Afterwards another process may take over the day, because the first one may have died. */
 const CLAIM_MINUTES = 30;
 const MAX_LOGGED = 10;
 
@@ -81,7 +81,7 @@ export async function compareLastDay(
   }
 }
 
-/** Reads the signal again, because it can change while a report is read. */
+/** Tells whether the signal is aborted now, because that can change while the process reads a report. */
 function isEnding(signal: AbortSignal | undefined): boolean {
   return signal?.aborted === true;
 }

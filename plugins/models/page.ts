@@ -6,7 +6,7 @@ const MAX_MODELS = 1_000;
 
 const readId = (description: string) => reader({ ...readText.schema, description }, (text) => readText(text));
 
-/** The query parameters that clients send, such as Codex and the SDK of the Messages protocol. */
+/** The query parameters that clients such as Codex and the SDK of the Messages protocol send. */
 export const MODELS_QUERY = {
   limit: integerReader(1, MAX_MODELS, { description: 'How many models to list; default: all.' }),
   after_id: readId('Lists the models after this one: `last_id` of the previous page.'),

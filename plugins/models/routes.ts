@@ -21,9 +21,9 @@ import { MODELS_QUERY, pageOfModels, readModelsQuery } from './page';
 type ModelsContext = Pick<PluginGateway, 'catalog' | 'configuration' | 'health'>;
 
 /**
- * Returns a function that shows a model to this key at the addresses below `prefix`. The function returns undefined for a model
- * that the key may not call or for which it has no price. It does the same if no pipeline of the address asks an upstream for the
- * model. Use it for one request only, because the configuration changes.
+ * Returns a function that shows a model to this key at the addresses below `prefix`. The function returns undefined for a model that the
+ * key may not call or that has no price. It also returns undefined if no pipeline of these addresses calls an upstream for the model. Use
+ * it for one request only, because the configuration changes.
  */
 function callableModels(gateway: ModelsContext, prefix: string, key: CallKey, request: IncomingMessage) {
   const { catalog, configuration, health } = gateway;
@@ -45,7 +45,7 @@ function callableModels(gateway: ModelsContext, prefix: string, key: CallKey, re
   };
 }
 
-/** Clients read the list below the base address of their calls. */
+/** The prefixes of the list's path, because clients request the list below the base URL of their calls. */
 const PREFIXES = ['', '/default', '/quality', '/speed', '/cost'] as const;
 
 /** Lists the endpoints of models; docs/contract.md, section 1. */
@@ -79,8 +79,8 @@ function listModelsRoute(gateway: ModelsContext, prefix: string): Route {
 }
 
 /**
- * The empty `models` member, because Codex cannot read a list without it. An entry would replace what Codex knows of the model,
- * such as its instructions, which the gateway does not have.
+ * The empty `models` member, because Codex cannot read a list without it. An entry would replace Codex's own data about the model, such as
+ * its instructions, and the gateway does not have those.
  */
 const NOTHING_FOR_CODEX: readonly object[] = [];
 

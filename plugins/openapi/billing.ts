@@ -9,9 +9,9 @@ import { asksUpstream, protocolsAt } from '../../core/gateway/pipeline-upstreams
 interface TokenBilling {
   readonly type: 'PER_TOKEN';
   readonly pricingMode: 'PER_MODEL';
-  /** The models' own names; `modelAliases` has the others. */
+  /** The names of the models; `modelAliases` has their other names. */
   readonly allowedModels: readonly string[];
-  /** Calls of a model without a price are rejected. */
+  /** Always true, because the gateway rejects calls of a model without a price. */
   readonly strictModelValidation: true;
   readonly modelPricing: Readonly<Record<string, ModelPricing>>;
   readonly modelAliases: Readonly<Record<string, readonly string[]>>;
@@ -48,7 +48,7 @@ function askable(model: Model, path: string, pipeline: PipelineSettings): readon
   });
 }
 
-/** The prices of a model: numbers per token; if there are any, also per piece, and per token of each variant. */
+/** The prices of a model: numbers per token and, if configured, also per piece and per token of each variant. */
 type ModelPricing = Readonly<
   Record<string, number | Readonly<Record<string, number | Readonly<Record<string, number>>>>>
 >;

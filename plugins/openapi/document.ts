@@ -9,7 +9,7 @@ import { toOpenApi } from './schema';
 
 const LICENSE = { name: 'Apache-2.0', url: 'https://www.apache.org/licenses/LICENSE-2.0' };
 
-/** Built with each document, because packages may have declared error codes after this file was loaded. */
+/** Builds the schemas anew for each document, because packages may have declared error codes after this file was loaded. */
 const errorSchemas = () => ({ Error: ERROR_SCHEMA, ErrorCode: errorCodes() });
 
 const PLATFORM_HEADERS = {

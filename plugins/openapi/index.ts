@@ -16,7 +16,7 @@ export default definePlugin({
   routes: (_settings, gateway) => documentRoutes(gateway),
 });
 
-/** Lists the endpoints of documents; docs/contract.md, section 1. */
+/** Lists the endpoints that serve the OpenAPI documents; docs/contract.md, section 1. */
 function documentRoutes(gateway: PluginGateway): readonly Route[] {
   return [showDocumentRoute(gateway, 'public'), showDocumentRoute(gateway, 'admin')];
 }
@@ -32,7 +32,7 @@ function prepareText(value: object): PreparedText {
   return { bytes, etag: contentTag(bytes) };
 }
 
-/** Sends the answer, or 304 if the client has it. Any page may read it, because it contains no secret. */
+/** Sends the answer, or 304 if the client's ETag matches. Pages of any origin may read it, because it contains no secret. */
 function sendPrepared(request: IncomingMessage, response: ServerResponse, { bytes, etag }: PreparedText): void {
   const headers = { etag, 'cache-control': 'no-cache', 'access-control-allow-origin': '*' };
   const known = request.headers['if-none-match']?.split(',').map((each) => each.trim().replace(/^W\//, '')) ?? [];

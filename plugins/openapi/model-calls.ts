@@ -15,7 +15,7 @@ interface ModelPath {
   readonly endpoint: EndpointSettings;
 }
 
-/** Describes the paths of model calls. A path that single hosts serve lists their addresses in `servers`. */
+/** Describes the paths of model calls. A path that exists only on some hosts lists their addresses in `servers`. */
 export function modelPaths(configuration: Configuration): Record<string, object> {
   const all = configuration.pipelines.flatMap((pipeline) =>
     pipeline.endpoints.flatMap((endpoint) => endpoint.paths.map((path): ModelPath => ({ path, pipeline, endpoint }))),
@@ -153,7 +153,7 @@ export function publicServer(): object {
   return { url: saidPublicUrl() ?? '/' };
 }
 
-/** Returns a direct address with the scheme and port of `PUBLIC_URL`. The first label of its host is the upstream that it pins. */
+/** Returns the server of a direct route, with the scheme and port of `PUBLIC_URL`. The first label of its host is the upstream that it pins. */
 function directServer(host: string, listenerPort: number): object {
   const said = saidPublicUrl() ?? '';
   const { protocol, port } = new URL(URL.canParse(said) ? said : `http://localhost:${listenerPort}`);

@@ -1,6 +1,6 @@
 import { listOf, orNull } from '../../core/http/shape';
 
-/** The bodies of model calls; docs/contract.md, section 4.1. Other fields are forwarded too. */
+/** The bodies of model calls; docs/contract.md, section 4.1. The gateway forwards other fields too. */
 
 const CONTENT = {
   description: 'Text, or parts: text, images and what else the upstream takes.',

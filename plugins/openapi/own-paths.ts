@@ -18,14 +18,14 @@ export function routePaths(routes: readonly Route[], listener: Route['listener']
 }
 
 /**
- * Tells whether a route belongs to a page. The document omits these, because their interface changes with the page;
+ * Tells whether a route belongs to a page. The document omits routes of pages, because their interface changes with the page;
  * docs/console.md and docs/operator.md describe them.
  */
 function isOfPage(route: Route): boolean {
   return route.auth === 'page' || route.auth === 'session';
 }
 
-/** Tells whether a route has answers. A generated client has no use for a path that only rejects. */
+/** Tells whether a route declares answers. The document omits a path that only rejects, because a generated client cannot use it. */
 function isOffered({ answers }: Route): boolean {
   return Object.keys(answers).length > 0;
 }
@@ -92,7 +92,7 @@ function errorsOf(route: Route): readonly (ErrorCode | DeclaredCode)[] {
   const needsKey = route.listener === 'admin' || route.auth === 'key';
   const isPublic = route.listener === 'public' && route.auth === 'key';
   return [
-    // For a filter, a field of the body, or a second Host header.
+    // The gateway returns it for an invalid filter, an invalid field of the body, or a second Host header.
     'INVALID_FIELD',
     ...(route.body === undefined ? [] : (['UNSUPPORTED_MEDIA_TYPE'] as const)),
     ...(readsJson(route) ? (['INVALID_JSON', 'BODY_TOO_LARGE'] as const) : []),

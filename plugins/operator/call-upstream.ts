@@ -46,7 +46,7 @@ interface MadeTest {
   readonly made: MadeAttempt;
 }
 
-/** Asks an upstream as a client's call would, with the platform's credential. The vendor charges the platform; no account is charged. */
+/** Sends an upstream a small call, like a client's, with the platform's credential. The vendor charges the platform, not an account. */
 export async function callUpstream(
   egress: Egress,
   upstream: Upstream,
@@ -85,7 +85,7 @@ export interface Speaking {
 /** The whole answer of an upstream. */
 export interface CalledOnce {
   readonly made: MadeAttempt & { ms: number };
-  /** null when the upstream did not answer; `text` then says why. */
+  /** HTTP status; null when the upstream did not answer, and `text` then says why. */
   readonly status: number | null;
   /** The body without the credential, because some upstreams repeat the key in their errors. */
   readonly text: string;
@@ -139,7 +139,7 @@ export function problemOf({ status, text }: CalledOnce): string {
   return status === null ? text : `the upstream answered ${status}: ${text.slice(0, MAX_SHOWN)}`;
 }
 
-/** Notes the usage for which the upstream charges. */
+/** Records in the attempt the usage for which the upstream charges. */
 export function noteUsage(made: MadeAttempt, usage: Usage): void {
   made.usage = usage;
   made.isReported = usage.passes.length > 0;

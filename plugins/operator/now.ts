@@ -5,10 +5,10 @@ import { cacheFor } from '../../core/base/cache-for';
 import { forEachConcurrent } from '../../core/base/for-each-concurrent';
 import { showMetrics } from '../../core/base/metrics';
 
-/** The number of minutes on the page. */
+/** How many past minutes the operator's page shows. */
 export const MINUTES = 30;
 const MINUTE_MS = 60_000;
-/** The records are read at most once in this time, however many pages are open. */
+/** The minimum time between two reads of the usage records, however many pages are open. */
 const READ_EVERY_MS = 2_000;
 const HELD_EVERY_MS = 10_000;
 /** The most accounts whose holds are summed, because the ledger has no sum of all holds and each account is read. */
@@ -95,7 +95,7 @@ export function heldByAll({ database, ledger }: Stores): () => Promise<bigint | 
   });
 }
 
-/** Reads the worst worker's outbox: how old its entries are that wait for Postgres, and how full it is. */
+/** Reads the state of the worst worker's outbox: the age of its oldest entry that waits for Postgres, and how full the outbox is. */
 export async function readOutbox(): Promise<{ readonly oldestSeconds: number; readonly memoryShare: number }> {
   const text = await showMetrics(Registry.PROMETHEUS_CONTENT_TYPE);
   const newest = (name: string) => Number(new RegExp(`^${name} (\\S+)$`, 'm').exec(text)?.[1] ?? 0);

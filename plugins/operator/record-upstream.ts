@@ -90,7 +90,7 @@ function judged(body: unknown, { adapter, protocol }: Speaking): Verdict {
   return adapter.judge({ protocol, status: 200, headers: {}, body });
 }
 
-/** Returns the recorded rejection. Some upstreams answer with another model instead; then there is no rejection. */
+/** Returns the recorded rejection; empty if the upstream answered with another model instead of rejecting the call. */
 function failureOf({ status }: CalledOnce, text: string, { adapter, protocol }: Speaking): readonly object[] {
   if (status === null || status < 300) return [];
   const body = parseJson(text);
@@ -104,7 +104,7 @@ const PRIVATE =
 /** Matches a JSON member with a text: its name and its value. */
 const MEMBER = /"([^"\\]*)"(\s*:\s*)"((?:[^"\\]|\\.)*)"/g;
 
-/** Shorter values are not replaced elsewhere, because they could occur by chance. */
+/** The minimum length of a value that is also replaced elsewhere, because a shorter value could occur there by chance. */
 const TELLING_CHARACTERS = 12;
 
 /**

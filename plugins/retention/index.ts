@@ -29,7 +29,7 @@ export default definePlugin({
       everyMs: LOOK_EVERY_MS,
       firstAfterMs: LOOK_EVERY_MS,
       whenFailed: (error) =>
-        log.error({ reason: String(error) }, 'partitions cannot be created or dropped; it is retried'),
+        log.error({ reason: String(error) }, 'partitions could not be created or dropped; the work is retried'),
     }).stop;
   },
 });

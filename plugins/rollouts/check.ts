@@ -10,7 +10,7 @@ import { type RolloutSettings, type RolloutsSettings, readChange } from './secti
 type Models = Catalog | undefined;
 type Pipelines = readonly PipelineSettings[] | undefined;
 
-/** Returns the problems of rollouts apart from their form. Unknown names have been reported already. */
+/** Returns the problems of rollouts that their schema cannot find. An earlier check has already reported unknown names. */
 export function checkRollouts(settings: RolloutsSettings, catalog: Models, pipelines: Pipelines): LocatedProblem[] {
   const found: LocatedProblem[] = [];
   const before: { readonly name: string; readonly change: RolloutChange }[] = [];
@@ -42,7 +42,10 @@ function checkStages({ stages, guards, shadow, change }: RolloutSettings): Locat
     problems.push({ path: ['stages', 0, 'share'], message });
   }
   if (guards['errorRate'] !== undefined && guards['errorRate'].times !== 1)
-    problems.push({ path: ['guards', 'errorRate', 'times'], message: 'is only for the guards of times and costs' });
+    problems.push({
+      path: ['guards', 'errorRate', 'times'],
+      message: 'applies only to the guards of times and costs: remove `times` here',
+    });
   if (shadow > 0 && change.pipeline !== undefined)
     problems.push({ path: ['shadow'], message: 'settings of a pipeline cannot be mirrored; remove `shadow`' });
   return problems;
@@ -50,13 +53,15 @@ function checkStages({ stages, guards, shadow, change }: RolloutSettings): Locat
 
 function checkCallers({ include, exclude }: RolloutSettings): LocatedProblem[] {
   return exclude.flatMap((id, index) =>
-    include.includes(id) ? [{ path: ['exclude', index], message: `${id} is also listed under include` }] : [],
+    include.includes(id)
+      ? [{ path: ['exclude', index], message: `${id} is also listed under include; remove it from one of the lists` }]
+      : [],
   );
 }
 
 function checkChange(change: RolloutChange, catalog: Models, pipelines: Pipelines): LocatedProblem[] {
   if (catalog === undefined) return [];
-  switch (change.is) {
+  switch (change.kind) {
     case 'upstreams':
       return checkUpstreams(change, catalog);
     case 'version':
@@ -82,7 +87,10 @@ function checkUpstreams({ model: name, add, drop }: UpstreamsChange, catalog: Ca
   }
   const both = namesIn('drop', drop).filter((each) => add.includes(each.name));
   if (both.length > 0)
-    return both.map((each) => ({ path: [...path, ...each.path], message: `"${each.name}" is also listed under add` }));
+    return both.map((each) => ({
+      path: [...path, ...each.path],
+      message: `"${each.name}" is also listed under add; remove it from one of the lists`,
+    }));
   if (add.length + drop.length === 0) return [{ path, message: 'changes nothing: name upstreams under add or drop' }];
   if (serving.every((each) => add.includes(each)))
     return [
@@ -128,14 +136,24 @@ function checkSettings(
       return [{ path: at, message: `pipeline "${name}" has no policy "${policyName}"${hint(policyName, policies)}` }];
     }
     if (index <= known || known === -1)
-      return [{ path: at, message: `"${policyName}" runs before the caller is identified` }];
+      return [
+        {
+          path: at,
+          message: `"${policyName}" runs before the caller is identified, so a rollout cannot change its settings`,
+        },
+      ];
     const names: Parameters<typeof checkAction>[2] = [];
     const checked = checkAction(step.policy, { ...(step.settings as object), ...changed }, names);
     if ('problems' in checked)
       return checked.problems.map(withHint).map((each) => ({ ...each, path: [...at, ...each.path] }));
     const { declares } = step.policy;
     if (!isDeepStrictEqual(declares?.(checked.value), declares?.(step.settings)))
-      return [{ path: at, message: 'changes what a policy declares before the caller is identified' }];
+      return [
+        {
+          path: at,
+          message: 'changes what the policy declares before the caller is identified; a rollout cannot change that',
+        },
+      ];
     const upstreams = catalog.upstreams.map((each) => each.name);
     return names
       .filter((use) => use.kind === 'upstream' && use.name !== '*' && !upstreams.includes(use.name))
@@ -148,18 +166,18 @@ function checkSettings(
 
 /** Tells whether one call could be in both rollouts. */
 function areInTheWay(one: RolloutChange, other: RolloutChange, catalog: Models, pipelines: Pipelines): boolean {
-  if (one.is === 'settings' && other.is === 'settings') return one.pipeline === other.pipeline;
-  if (one.is === 'settings') return routesModels(one, pipelines);
-  if (other.is === 'settings') return routesModels(other, pipelines);
+  if (one.kind === 'settings' && other.kind === 'settings') return one.pipeline === other.pipeline;
+  if (one.kind === 'settings') return routesModels(one, pipelines);
+  if (other.kind === 'settings') return routesModels(other, pipelines);
   const isSame = (name: string, otherName: string) => {
     const [first, second] = [catalog?.find(name), catalog?.find(otherName)];
     if (first === undefined || second === undefined) return false;
     return 'found' in first && 'found' in second && first.found === second.found;
   };
-  if (one.is === 'version' && other.is === 'version')
+  if (one.kind === 'version' && other.kind === 'version')
     return normaliseModelName(one.alias) === normaliseModelName(other.alias) && isSame(one.alias, other.alias);
-  if (one.is === 'upstreams' && other.is === 'upstreams') return isSame(one.model, other.model);
-  const [version, upstreams] = one.is === 'version' ? [one, other as UpstreamsChange] : [other as VersionChange, one];
+  if (one.kind === 'upstreams' && other.kind === 'upstreams') return isSame(one.model, other.model);
+  const [version, upstreams] = one.kind === 'version' ? [one, other as UpstreamsChange] : [other as VersionChange, one];
   return isSame(version.alias, upstreams.model) || isSame(version.model, upstreams.model);
 }
 

@@ -1,12 +1,12 @@
 import type { Guard, GuardName, Rollout, RolloutGroup } from '../../core/rollouts/rollout';
 import { addCounts, describeLine, type GuardCounts, type GuardLine, isWorse, linesOf, NOTHING_SEEN } from './guards';
 
-/** The number of the stage that keeps a run's counts from before its stages were changed. */
+/** The stage number under which a run keeps its counts from before an operator changed its stages. */
 export const BEFORE_ITS_STAGES = 0;
 
 export type Status = 'running' | 'paused' | 'held' | 'rolled-back' | 'completed';
 
-/** The last look of each guard in the stage: the treatment's calls that it compared, and whether these were worse. */
+/** The last look of each guard in the stage: how many calls of the treatment it compared, and whether the treatment was worse. */
 export type Looks = Readonly<Partial<Record<GuardName, { readonly seen: number; readonly isWorse: boolean }>>>;
 
 export interface RolloutProgress {
@@ -21,14 +21,14 @@ type CountsOf = (stage: number, group: RolloutGroup) => GuardCounts | undefined;
 
 export interface RolloutDecision {
   readonly do: 'wait' | 'advance' | 'complete' | 'abort';
-  /** What the rollout waits for, or why it ends, for operators. */
+  /** The reason of the decision for operators: what the rollout waits for, or why it continues or ends. */
   readonly why: string;
   readonly looks: Looks;
 }
 
 /**
- * Returns how many calls of one account are compared between two looks, so that no single account decides; undefined if the draw
- * gives each account's calls to both groups.
+ * Returns how many calls of one account the guards compare between two looks, so that no single account decides. undefined: no limit,
+ * because the draw gives each account's calls to both groups.
  */
 export function callsPerAccount({ stickyBy, guards }: Pick<Rollout, 'stickyBy' | 'guards'>): number | undefined {
   if (stickyBy === 'request' || guards.length === 0) return undefined;
@@ -36,8 +36,8 @@ export function callsPerAccount({ stickyBy, guards }: Pick<Rollout, 'stickyBy' |
 }
 
 /**
- * Decides what to do about a rollout now. A guard looks at `minCalls` calls of the treatment and after each further half of them.
- * Two looks in a row must find the treatment worse, because a single one may be chance.
+ * Decides the next step of a rollout. A guard first looks after `minCalls` calls of the treatment, then after each further `minCalls / 2`.
+ * It aborts only if two looks in a row find the treatment worse, because a single one may be chance.
  */
 export function decideRollout(
   rollout: Rollout,
@@ -83,7 +83,7 @@ export function decideRollout(
   return { do: 'complete', why: 'the last stage is over and no guard objects', looks };
 }
 
-/** Compares with the stage's control group. If it has too few calls, adds those of the stages before. */
+/** Compares the treatment with the stage's control group. While that has too few calls, adds the control groups of earlier stages. */
 function compare(guard: Guard, stage: number, treatment: GuardCounts, counts: CountsOf): readonly GuardLine[] {
   let control = NOTHING_SEEN;
   for (let from = stage; ; from -= 1) {

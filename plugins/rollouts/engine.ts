@@ -31,15 +31,15 @@ import {
   watchedAt,
 } from './store';
 
-/** How often a node writes its counts, decides unless another node does, and follows the decisions. */
+/** How often a node writes its counts, decides unless another node is deciding, and applies the decisions of all nodes. */
 const EVERY_MS = 400;
-/** The same while the configuration has no rollouts. Another configuration ends the pause. */
+/** How often the engine works while the configuration has no rollouts. A new configuration ends the pause. */
 const WITHOUT_ROLLOUTS_EVERY_MS = 30_000;
 
-/** The maximum number of calls that wait for Postgres; further ones are not counted. */
+/** The maximum number of calls that wait to be counted in Postgres; the engine does not count further ones. */
 const MAX_KEPT = 100_000;
 
-/** The actor in the audit log for what a rollout does by itself. */
+/** The actor in the audit log for automatic changes of a rollout. */
 const ENGINE = 'rollouts';
 
 export type EngineGateway = Pick<
@@ -48,20 +48,20 @@ export type EngineGateway = Pick<
 >;
 
 /**
- * Makes this node follow the rollouts. Every node runs an engine: each writes its counts to Postgres, the first to get the lock
- * decides, and all follow what is written. The engine keeps nothing that must not be lost.
+ * Makes this node follow the rollouts. Every node runs an engine: each writes its counts to Postgres, the first to get the lock decides,
+ * and all apply the stored decisions. A crash loses no state that matters.
  */
 export class RolloutEngine {
-  /** The calls of this process that are not counted yet. */
+  /** The calls of this process that are not yet counted in Postgres. */
   #seen: SeenCall[] = [];
   /**
-   * The configuration whose rollouts this node has begun. It begins them once, because otherwise two nodes with different files
+   * The configuration whose rollouts this node has started. The node starts them once, because otherwise two nodes with different files
    * would restart each other's rollouts.
    */
   #begunOf: Configuration | undefined;
   #rows: ReadonlyMap<string, RolloutRow> = new Map();
 
-  /** The last read of the rows. Reads run one after another, so that an older one cannot replace a newer one. */
+  /** The last read of the rows. Reads run one after another, so that an older result cannot replace a newer one. */
   #following: Promise<void> = Promise.resolve();
   #loop: Loop | undefined;
 
@@ -79,7 +79,10 @@ export class RolloutEngine {
     const loop = startLoop(() => this.#work(), {
       everyMs: () => (this.gateway.configuration.rollouts.length > 0 ? EVERY_MS : WITHOUT_ROLLOUTS_EVERY_MS),
       whenFailed: onFirstFailure((error) =>
-        log.error({ error: safeErrorFields(error) }, 'rollouts cannot be followed now; they stay as they are'),
+        log.error(
+          { error: safeErrorFields(error) },
+          'the state of rollouts cannot be read or written; it stays as it is, and the work is retried',
+        ),
       ),
     });
     this.#loop = loop;
@@ -106,13 +109,13 @@ export class RolloutEngine {
   async #follow(): Promise<void> {
     const { configuration } = this.gateway;
     const rows = await this.#rowsFor(configuration);
-    // If the configuration was reloaded meanwhile, its rollouts are already in place; the next read is for them.
+    // If another configuration has been loaded meanwhile, `#prepare` has already set its rollouts; the next read updates them.
     if (this.gateway.configuration === configuration) this.#place(configuration, rows);
   }
 
-  /** Prepares the rollouts of a configuration that comes into force, so that no caller drops out of one for a moment. */
+  /** Prepares the rollouts of a configuration before it takes effect, so that no caller leaves a rollout for a moment. */
   async #prepare(next: Configuration): Promise<() => void> {
-    // A file takes effect even while the database is unavailable.
+    // A configuration file takes effect even while the database is unavailable.
     const rows = await this.#rowsFor(next).catch(() => this.#rows);
     return () => {
       this.#place(next, rows);
@@ -139,7 +142,7 @@ export class RolloutEngine {
     const [written] = await Promise.allSettled([this.#writeSeen()]);
     const { configuration, database } = this.gateway;
     if (configuration.rollouts.length > 0) {
-      // A new configuration waits for the lock. If it began at a later look, it would overrule newer ones of other nodes.
+      // For a new configuration, wait for the lock. If this node started it in a later round, it would overrule newer configurations of other nodes.
       const inTurn = this.#begunOf === configuration ? unlessOtherDoes : alone;
       const hasDecided = await inTurn(database, (trx) => this.#decideAll(trx, configuration));
       if (hasDecided !== false) this.#begunOf = configuration;
@@ -178,7 +181,7 @@ export class RolloutEngine {
     await this.#record(trx, rollout, 'rollout.begin', { stage: 1, share: describeShare(rollout, 0) });
   }
 
-  /** Continues a rollout whose stages were changed, among the stages that are configured now. */
+  /** Continues a rollout at one of the newly configured stages after an operator changed its stages. */
   async #restage(trx: Knex.Transaction, rollout: Rollout, row: RolloutRow, now: Date): Promise<void> {
     const { stage, isSameSoFar } = restage(row, rollout);
     const share = rollout.stages[stage - 1]?.share;
@@ -238,8 +241,8 @@ function shareOf({ shares, stage }: Pick<RolloutRow, 'shares' | 'stage'>): numbe
 }
 
 /**
- * Returns the position of a rollout; undefined if no caller is in it. The position comes from the row, so it is the same on a node
- * with other stages.
+ * Returns the position of a rollout; undefined if no caller is in it. The position comes from the row, so it is the same on a node that has
+ * other stages configured.
  */
 function positionOf(row: RolloutRow): RolloutPosition | undefined {
   const { run, status, stage } = row;

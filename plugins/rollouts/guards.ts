@@ -3,13 +3,13 @@ import type { SeenCall } from '../../core/rollouts/live-rollouts';
 import { percent } from '../../core/rollouts/plan';
 import type { Guard } from '../../core/rollouts/rollout';
 
-/** What is counted of a group's calls. Each call with a time or a cost is counted in a bucket of it. */
+/** What a node counts of a group's calls. A call that has a time or a cost is counted in a bucket for that value. */
 export type What = 'calls' | 'errors' | 'hurt' | 'costE8' | Measure;
 
-/** `firstToken`: streams by the time to their first content. `whole`: unstreamed calls by the time to their answer. `cost`: charged calls. */
+/** `firstToken`: streams by time to the first content. `whole`: unstreamed calls by time to the answer. `cost`: charged calls by cost. */
 export type Measure = 'firstToken' | 'whole' | 'cost';
 
-/** The counts of a group in a stage. Its keys are those of `keyOf`. */
+/** The counts of a group in a stage. Its keys are those of `countKeyOf`. */
 export type GuardCounts = ReadonlyMap<string, number>;
 
 export const NOTHING_SEEN: GuardCounts = new Map();
@@ -32,7 +32,7 @@ function add(counts: Map<string, number>, key: string, count: number): void {
   counts.set(key, (counts.get(key) ?? 0) + count);
 }
 
-/** Counts a call. One that is not compared only tells whether its client received an error. */
+/** Counts a call. For a call that is not compared, counts only whether its client received an error. */
 export function countForGuards(counts: Map<string, number>, seen: SeenCall, isCompared: boolean): void {
   if (seen.isHurt) add(counts, countKeyOf('hurt'), 1);
   if (!isCompared) return;
@@ -64,12 +64,12 @@ function bucketsFurther(times: number): number {
   return Math.ceil(Math.log(times) / BUCKET_LOG - 1e-9);
 }
 
-/** Returns the calls with this measure: all, or those beyond a bucket. */
+/** Returns the number of calls with this measure: all, or only those above the bucket `beyond`. */
 export function measured(counts: GuardCounts, measure: Measure, beyond = -1): number {
   return bucketsOf(counts, measure).reduce((sum, [bucket, calls]) => (bucket > beyond ? sum + calls : sum), 0);
 }
 
-/** Returns the first bucket beyond which lies at most this share of the calls; undefined if there are no calls. */
+/** Returns the lowest bucket above which at most this share of the calls lies; undefined if there are no calls. */
 export function bucketOfShare(counts: GuardCounts, measure: Measure, share: number): number | undefined {
   const buckets = bucketsOf(counts, measure).sort(([one], [other]) => other - one);
   const atMost = measured(counts, measure) * share;
@@ -89,21 +89,21 @@ function bucketsOf(counts: GuardCounts, measure: Measure): [bucket: number, call
   );
 }
 
-/** The calls of a group that a guard compares, and how many of them are beyond its line. */
+/** The number of a group's calls that a guard compares, and how many of them are beyond its threshold. */
 interface Share {
   readonly of: number;
   readonly beyond: number;
 }
 
-/** A line of a guard, with the calls of both groups. */
+/** A threshold of a guard, with the counts of both groups. */
 export interface GuardLine {
   readonly treatment: Share;
   readonly control: Share;
-  /** What the calls beyond the line did, for operators. */
+  /** What the calls beyond the threshold did, as a text for operators, such as `calls failed`. */
   readonly did: string;
 }
 
-/** Returns the lines of a guard. Streams and unstreamed calls have a line each, because a whole answer takes as long as its length. */
+/** Returns the thresholds of a guard. Streams and unstreamed calls have one each, because the time of a whole answer depends on its length. */
 export function linesOf({ name, times }: Guard, treatment: GuardCounts, control: GuardCounts): readonly GuardLine[] {
   switch (name) {
     case 'errorRate': {
@@ -119,7 +119,7 @@ export function linesOf({ name, times }: Guard, treatment: GuardCounts, control:
       return [line('cost', 0.5, (costE8) => `calls cost more than ${formatUsd(BigInt(Math.round(costE8)))} USD`)];
   }
 
-  /** Returns the line at `times` the value that this share of the control group's calls exceed. */
+  /** Returns the threshold: `times` the value that this share of the control group's calls exceeds. */
   function line(measure: Measure, share: number, did: (value: number) => string): GuardLine {
     const bucket = (bucketOfShare(control, measure, share) ?? 0) + bucketsFurther(times);
     const beyond = (group: GuardCounts) => ({ of: measured(group, measure), beyond: measured(group, measure, bucket) });
@@ -127,12 +127,12 @@ export function linesOf({ name, times }: Guard, treatment: GuardCounts, control:
   }
 }
 
-/** Tells whether the treatment is worse: at least so many of its calls are beyond the line, and of the control's at most so many. */
+/** Tells whether the treatment's share beyond the threshold is certainly higher than the control's, by more than `above`. */
 export function isWorse({ treatment, control }: GuardLine, { above }: Guard): boolean {
   return intervalOf(treatment).least > intervalOf(control).most + above;
 }
 
-/** Returns the 95 % Wilson interval: the shares that make a count like this one likely. */
+/** Returns the 95 % Wilson interval of the share `beyond / of`: the true shares that are plausible for these counts. */
 export function intervalOf({ of, beyond }: Share): { readonly least: number; readonly most: number } {
   const z = 1.96;
   const share = beyond / of;

@@ -8,10 +8,10 @@ import { exposeRollouts } from './show';
 import { skippedStages } from './skipped';
 import { readRows } from './store';
 
-/** The engine of each gateway in this process. Only tests have several. */
+/** The engine of each gateway in this process. Only tests run several gateways in one process. */
 const engines = new WeakMap<PluginGateway, RolloutEngine>();
 
-/** Changes that go out in stages; docs/rollouts.md. */
+/** Rollouts: changes that reach callers in stages; docs/rollouts.md. */
 export default definePlugin({
   contract: 'plugin/1',
   name: 'rollouts',

@@ -21,7 +21,7 @@ interface GivenOrder {
   readonly order: Order;
   readonly actor: string;
   readonly reason: string | undefined;
-  /** Applies the order only at this stage, because another order or the end of the stage may come first. */
+  /** The only stage at which the order applies, because another order or the end of the stage may come first. undefined: any stage. */
   readonly stage: number | undefined;
 }
 
@@ -33,10 +33,10 @@ const GIVEN_IN: Readonly<Record<Order, readonly Status[]>> = {
   rollback: ['running', 'paused', 'held', 'completed'],
 };
 
-/** The orders that need the written stages to equal the configured ones; the others do not depend on stages. */
+/** The orders that this node accepts only if its configured stages equal the stored ones. Other orders do not depend on stages. */
 const WIDENING: readonly Order[] = ['promote', 'resume'];
 
-/** Applies an operator's order for all nodes and writes it into the audit log. @throws CONFLICT if the order makes no sense now */
+/** Applies an operator's order for all nodes and writes it into the audit log. @throws CONFLICT if the rollout's state does not allow it */
 export function give(database: Knex, rollout: Rollout, { order, actor, reason, stage }: GivenOrder): Promise<void> {
   return alone(database, async (trx) => {
     const row = (await readRows(trx)).get(rollout.name);

@@ -156,10 +156,10 @@ export function readRollouts(settings: RolloutsSettings): readonly Rollout[] {
 }
 
 export function readChange({ upstreams, version, pipeline }: RolloutSettings['change']): RolloutChange {
-  if (upstreams !== undefined) return { is: 'upstreams', ...upstreams };
-  if (version !== undefined) return { is: 'version', ...version };
+  if (upstreams !== undefined) return { kind: 'upstreams', ...upstreams };
+  if (version !== undefined) return { kind: 'version', ...version };
   const { name = '', settings = {} } = pipeline ?? {};
-  return { is: 'settings', pipeline: name, settings: settings as Readonly<Record<string, object>> };
+  return { kind: 'settings', pipeline: name, settings: settings as Readonly<Record<string, object>> };
 }
 
 function readGuards(settings: RolloutSettings['guards']): Rollout['guards'] {

@@ -9,7 +9,7 @@ type Part = Pick<Configuration, 'rollouts' | 'catalog' | 'pipelines'>;
 /** Returns the row of the rollout with this name. */
 type RowOf = (name: string) => RolloutRow | undefined;
 
-/** Returns the objections to a configuration, as sentences: it would give a change to more callers than its rollout has reached. */
+/** Returns the objections to a configuration, as sentences: changes that it would give to more callers than their rollout has reached. */
 export function skippedStages(before: Part, next: Part, rowOf: RowOf): readonly string[] {
   return [
     ...before.rollouts.flatMap((rollout) => overtaken(rollout, next, rowOf)),
@@ -34,7 +34,7 @@ function overtaken(rollout: Rollout, next: Part, rowOf: RowOf): readonly string[
   ];
 }
 
-/** Returns the objection to a rollout that has a row from before, because it would continue where it was. */
+/** Returns the objection to a new rollout that has an old row, because it would continue at its old stage instead of the first. */
 function remembered(rollout: Rollout, rowOf: RowOf): readonly string[] {
   const row = rowOfThis(rollout, rowOf);
   const [share, first] = [shareAtFirst(rollout, rowOf), rollout.stages[0].share];
@@ -60,16 +60,16 @@ function shareAtFirst(rollout: Rollout, rowOf: RowOf): number {
   return rollout.stages[row === undefined ? 0 : restage(row, rollout).stage - 1]?.share ?? 0;
 }
 
-/** Tells whether only callers in the first rollout get what the second changes. */
+/** Tells whether the rollout of `one` gives the change of `other` to no caller outside of that rollout. */
 function keepsBack(one: RolloutChange, other: RolloutChange): boolean {
-  if (one.is !== 'upstreams' || other.is !== 'upstreams') return isDeepStrictEqual(one, other);
+  if (one.kind !== 'upstreams' || other.kind !== 'upstreams') return isDeepStrictEqual(one, other);
   const has = (list: 'add' | 'drop') => other[list].every((each) => one[list].includes(each));
   return one.model === other.model && has('add') && has('drop');
 }
 
 /** Tells whether the configuration gives the rollout's change to all callers, without the rollout. */
 function isForAll(change: RolloutChange, { catalog, pipelines }: Part): boolean {
-  switch (change.is) {
+  switch (change.kind) {
     case 'upstreams': {
       const lookup = catalog.find(change.model);
       const serving = 'found' in lookup ? lookup.found.entries.map(({ upstream }) => upstream.name) : [];

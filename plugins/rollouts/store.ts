@@ -58,7 +58,7 @@ export async function readNow(database: Knex): Promise<Date> {
   return rows[0]?.now ?? new Date();
 }
 
-/** Begins a run at the first stage and deletes the counts of the rollout's run before. */
+/** Begins a run at the first stage and deletes the counts of the rollout's previous run. */
 export async function beginRun(trx: Knex.Transaction, rollout: Rollout, now: Date): Promise<RolloutRow> {
   const { name, definition } = rollout;
   const before: RolloutRow | undefined = await trx<RolloutRow>('rollouts').where({ name }).first();
@@ -81,7 +81,7 @@ function toColumns({ looks, shares, ...plain }: Partial<RolloutRow>): object {
   };
 }
 
-/** Begins another run of a rollout. The counts of the run before move to the stage `BEFORE_ITS_STAGES`. */
+/** Moves the counts of the run `before` to the stage `BEFORE_ITS_STAGES` of a new run, and returns the new run's id. */
 export async function carrySeen(trx: Knex.Transaction, before: string): Promise<string> {
   const run = newId();
   await trx.raw(
@@ -98,17 +98,17 @@ async function forgetSeen(trx: Knex.Transaction, run: string): Promise<void> {
   await forgetAccounts(trx, run);
 }
 
-/** Forgets how many calls of each account were compared since the last look. */
+/** Deletes the number of each account's calls that were compared since the last look. */
 export async function forgetAccounts(trx: Knex.Transaction, run: string): Promise<void> {
-  // Locks the rows in the order in which nodes write them, so that it cannot deadlock with them.
+  // Locks the rows in the order in which nodes write them, so that this statement cannot deadlock with those writes.
   const inOrder = 'SELECT account_id FROM rollout_accounts WHERE run = :run ORDER BY account_id FOR UPDATE';
   await trx.raw(`DELETE FROM rollout_accounts WHERE run = :run AND account_id IN (${inOrder})`, { run });
 }
 
 /**
- * Adds the calls that a node has seen to the counts of all nodes. `perAccount` has the number of calls of one account that are
- * compared between two looks, by the rollout's name. Rows are written in one order, so that nodes that write at the same time
- * cannot deadlock. Counts of a deleted run are deleted with it.
+ * Adds the calls that a node has seen to the counts of all nodes. `perAccount` returns for a rollout's name how many calls of one account
+ * are compared between two looks. Rows are written in one order, so that nodes that write at the same time cannot deadlock. Counts of a
+ * deleted run are deleted with it.
  */
 export async function addSeen(
   database: Knex,
@@ -139,7 +139,7 @@ export async function addSeen(
   });
 }
 
-/** Counts the calls of each account. Returns what tells for one call after the other whether it is compared. */
+/** Counts the calls of each account. Returns a function that tells, for one call after the other, whether the guards compare the call. */
 async function takeTurns(
   trx: Knex.Transaction,
   seen: readonly SeenCall[],
@@ -160,7 +160,7 @@ async function takeTurns(
      ON CONFLICT (run, account_id) DO UPDATE SET calls = known.calls + excluded.calls RETURNING *`,
     { rows: JSON.stringify([...turns.values()]) },
   );
-  // The number of each account's calls before these.
+  // The number of calls that each account had before those in `seen`.
   const before = new Map(
     rows.map((row) => [row.run + row.account_id, row.calls - (turns.get(row.run + row.account_id)?.calls ?? 0)]),
   );
@@ -188,7 +188,7 @@ export async function readSeen(database: Knex, run: string): Promise<SeenOfRun> 
   return (stage, group) => seen.get(`${stage} ${group}`);
 }
 
-/** The written progress of a rollout. */
+/** The progress of a rollout, as stored in Postgres. */
 interface Placed {
   readonly shares: readonly number[];
   readonly stage: number;
@@ -209,7 +209,7 @@ export function hasStagesOf({ shares }: Pick<Placed, 'shares'>, rollout: Pick<Ro
   return isDeepStrictEqual(shares, sharesOf(rollout));
 }
 
-/** Continues at the last stage with at most the current share of callers; if all have more, at the first. */
+/** Continues at the last stage with at most the current share of callers; at the first stage if every stage has more. */
 export function restage({ shares, stage }: Placed, rollout: Pick<Rollout, 'stages'>): Restaged {
   const next = sharesOf(rollout);
   if (stage <= next.length && isDeepStrictEqual(shares.slice(0, stage), next.slice(0, stage)))
@@ -222,14 +222,14 @@ export function restage({ shares, stage }: Placed, rollout: Pick<Rollout, 'stage
 /** How often a node writes that it watches a rollout. */
 const NOTED_EVERY_MS = 5_000;
 
-/** A rollout that no node watched for longer than this did not hold meanwhile. */
+/** If no node watched a rollout for longer than this, the time does not count towards the stage. */
 const UNWATCHED_MS = 30_000;
 
 type Watched = Pick<RolloutRow, 'stage_since' | 'followed_at'>;
 
 /**
- * Returns what to write about a watched rollout; undefined while nothing is due. Time without a watching node does not count as
- * held, nor does a jump of the database's clock. `resume` excludes the time of a pause.
+ * Returns the new times of a watched rollout; undefined while no write is due. Time without a watching node does not count towards the
+ * stage, nor does a jump of the database's clock. The order `resume` excludes the time of a pause.
  */
 export function watchedAt(
   { status, stage_since, followed_at }: Watched & Pick<RolloutRow, 'status'>,
@@ -242,7 +242,7 @@ export function watchedAt(
   return { stage_since: new Date(stage_since.getTime() + shiftMs), followed_at: now };
 }
 
-/** Returns the beginning of the stage, moved by the time since the last change, in which the rollout stood still. */
+/** Returns the start of the stage, moved forward by the time that the rollout stood still since its last change. */
 export function afterStandstill(
   { stage_since, changed_at }: Pick<RolloutRow, 'stage_since' | 'changed_at'>,
   now: Date,

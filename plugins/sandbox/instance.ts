@@ -3,7 +3,7 @@ import { Commands } from './commands/commands';
 import { PortProxy } from './ports/port-proxy';
 import { SandboxService } from './service';
 
-/** What the endpoints that reach into a running sandbox use: commands, files and ports. */
+/** The service for the endpoints that access a running sandbox: commands, files and ports. */
 export class InstanceService extends SandboxService {
   readonly commands = new Commands(this);
   readonly ports = new PortProxy(this, this.log, this.gateway.isStopping, this.gateway.egress);

@@ -15,7 +15,7 @@ import { OperationSpans } from './store/queries';
 import { openSandboxStore, type SandboxStore } from './store/sandbox-store';
 import { findSupplier, type SupplierContext, type SupplierDriver, supplierNames } from './suppliers/supplier';
 
-/** What the plugin's routes and loops use. */
+/** The common service of the plugin's routes and loops. */
 export class SandboxService {
   readonly database: Knex;
   readonly log: Logger;

@@ -4,8 +4,8 @@ import type { OfferedInstance } from './offerings/offering';
 import type { SandboxService } from './service';
 
 /**
- * Commands without isolation can do what this process can. If others than this machine may reach the gateway, it refuses to
- * start, and later rejects every configuration that offers such sandboxes; it warns instead where the operator allows them.
+ * Commands without isolation can do what this process can. If other machines may reach the gateway, it refuses to start, and later rejects
+ * every configuration that offers such sandboxes. It only warns if the operator allows them.
  * @throws StartFailure
  */
 export function refuseUnisolated(service: SandboxService, isAllowed: boolean): void {
@@ -28,7 +28,7 @@ export function refuseUnisolated(service: SandboxService, isAllowed: boolean): v
 const ADVICE =
   'Disable them, serve this machine alone, or set plugins.sandbox.allowUnisolated: true in system.config.yml. The log says why a supplier is not isolated.';
 
-/** Returns the setting that may make the gateway reachable from other machines, in words; undefined if none does. */
+/** Returns a description of the setting that may make the gateway reachable from other machines; undefined if no setting does. */
 function reachedBy({ gateway }: SandboxService): string | undefined {
   const { http, admin } = gateway.configuration.gateway;
   const listener = [http.hostname, admin.host].find((host) => !isLoopbackHost(host));

@@ -20,7 +20,7 @@ export default definePlugin({
   routes: (_settings, gateway) => serviceRoutes(gateway),
 });
 
-/** Lists the endpoints of the service itself. */
+/** Lists the endpoints for the health and metrics of the gateway itself. */
 function serviceRoutes(gateway: PluginGateway): readonly Route[] {
   return [
     showCardRoute(),
@@ -86,7 +86,7 @@ function showMetricsRoute(): Route {
     summary: "The metrics of the process in Prometheus' text format, or in OpenMetrics if `Accept` asks for it.",
     answers: { 200: { description: 'The metrics.', schema: shape.text, mediaType: 'text/plain' } },
     handle: async (_visit, { headers: { accept } }, response) => {
-      // A scraper that reads OpenMetrics prefers it, so naming it is enough.
+      // A scraper that accepts OpenMetrics prefers it, so the order in the header does not matter.
       const isOpenMetrics = accept?.includes('application/openmetrics-text') === true;
       const format = isOpenMetrics ? Registry.OPENMETRICS_CONTENT_TYPE : Registry.PROMETHEUS_CONTENT_TYPE;
       const text = await showMetrics(format);
@@ -96,7 +96,7 @@ function showMetricsRoute(): Route {
   };
 }
 
-/** Rejects `count_tokens`, the only endpoint of the protocols that the gateway does not offer. Clients call it below each base address. */
+/** Returns the route that rejects `count_tokens`, the one protocol endpoint that the gateway lacks. Clients call it below each base address. */
 function refuseCountTokensRoute(path: `${string}/v1/messages/count_tokens`): Route {
   return {
     listener: 'public',
@@ -149,12 +149,12 @@ function showReadinessRoute(gateway: PluginGateway): Route {
   });
 }
 
-/** How long `/readyz` repeats its last check of the stores. It reports a stopping process at once. */
+/** How long `/readyz` reuses its last check of the stores, in milliseconds. It reports a stopping process at once. */
 const STORES_FOR_MS = 1_000;
 
 const DATABASE_PATIENCE_MS = 1_000;
 
-/** Tells whether a query is answered. The database's state is shown but does not decide readiness, because calls work without it. */
+/** Returns whether the store answers a query. `/readyz` shows the database's state, but calls work without it, so it does not decide readiness. */
 function answers(query: PromiseLike<unknown>): Promise<boolean> {
   const answered = query.then(
     () => true,

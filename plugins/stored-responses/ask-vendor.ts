@@ -18,14 +18,14 @@ import { decodedChunks, Exchange } from '../../core/wire/exchange';
 import { signedHeaders } from '../../core/wire/signed-headers';
 import { type ExchangeHead, retryAfterMs } from '../../core/wire/upstream-exchange';
 
-export type VendorQueryContext = Pick<PluginGateway, 'catalog' | 'egress' | 'health' | 'keptObjects' | 'keys'>;
+export type VendorQueryContext = Pick<PluginGateway, 'catalog' | 'egress' | 'health' | 'vendorResources' | 'keys'>;
 
 /** The requested response and the key that requests it. */
 interface VendorQuery {
   readonly key: CallKey;
   readonly id: string;
   readonly method: Method;
-  /** The path and query after the id. */
+  /** The path and query after the response's id. */
   readonly after: string;
 }
 
@@ -35,9 +35,9 @@ interface ResponseLocation {
 }
 
 /**
- * Forwards a request to the upstream and credential that keep a response, and relays the answer unchanged, as fast as the client
- * reads it. An answer that breaks off breaks off for the client too. The request counts towards the key's limit per minute, and
- * its outcome for the health of the upstream.
+ * Forwards a request to the upstream and credential that keep a response, and relays the answer unchanged, as fast as the client reads it.
+ * If the upstream breaks off the answer, the gateway breaks it off for the client too. The request counts towards the key's limit per
+ * minute, and its outcome for the health of the upstream.
  * @throws KEY_RATE_LIMITED, KEPT_OBJECT_NOT_FOUND, UPSTREAM_RATE_LIMITED, ALL_PROVIDERS_FAILED, UPSTREAM_TIMEOUT, DATABASE_UNAVAILABLE
  */
 export async function askVendor(
@@ -95,7 +95,7 @@ function headersFor(
   };
 }
 
-/** Passes on the bytes of an answer, and notes whether it came to its end. A client that leaves is no failure. */
+/** Passes on the bytes of an answer, and records whether the answer was complete. A client that disconnects is no failure. */
 async function* noting(bytes: AsyncIterable<Buffer>, outcome: NotedOutcome): AsyncGenerator<Buffer> {
   try {
     yield* bytes;
@@ -106,7 +106,7 @@ async function* noting(bytes: AsyncIterable<Buffer>, outcome: NotedOutcome): Asy
   outcome.answered();
 }
 
-/** Notes the outcome of a request for the health of its upstream, once. */
+/** Records the outcome of a request for the health of its upstream, once. */
 class NotedOutcome {
   readonly #startedMs = performance.now();
   #isNoted = false;
@@ -122,7 +122,7 @@ class NotedOutcome {
       this.health.answered(this.place, { accountId: this.key.accountId, ms: this.#ms, stream: false });
   }
 
-  /** No answer, or one that broke off. */
+  /** Records that no answer came, or that the upstream broke it off. */
   failed(error: unknown): void {
     const outcome = error instanceof TookTooLong ? 'timeout' : classifyDialFailure(error);
     this.#failed({
@@ -135,8 +135,8 @@ class NotedOutcome {
   }
 
   /**
-   * An answer with an error. That the credential may not read (401, 403) is not noted: it may make calls nevertheless, and a rest
-   * of the credential would hurt the calls of all accounts.
+   * Records an answer with an error status. Status 401 and 403 are ignored: a credential that may not read may still make calls, and
+   * pausing it would hurt the calls of all accounts.
    */
   refused({ status, headers }: ExchangeHead): void {
     if (isAboutCredential(status) && status !== RATE_LIMITED) this.#isNoted = true;
@@ -160,7 +160,7 @@ class NotedOutcome {
   }
 }
 
-/** Returns the address of the response: that of the adapter's calls, followed by the id. */
+/** Returns the URL of the response: the URL of the adapter's calls, followed by the id. */
 function addressOf(
   { upstream, adapter }: ResponseLocation,
   { id, after }: VendorQuery,
@@ -179,7 +179,7 @@ function addressOf(
   };
   const { path, headers } = adapter.request(call, upstream.adapterSettings);
   const base = upstream.url.pathname.replace(/\/$/, '');
-  // A package's adapter may ignore `operation`.
+  // An adapter from another package may ignore `operation`.
   return {
     path: base + (path.includes(operation) ? path : `${PROTOCOLS.responses.path}${operation}${query ?? ''}`),
     headers,
@@ -191,10 +191,10 @@ class TookTooLong extends Error {
 }
 
 async function placeOf(
-  { catalog, health, keptObjects }: VendorQueryContext,
+  { catalog, health, vendorResources }: VendorQueryContext,
   { key, id }: VendorQuery,
 ): Promise<ResponseLocation> {
-  const kept = await keptObjects.find(key.accountId, 'previous_response_id', id);
+  const kept = await vendorResources.find(key.accountId, 'previous_response_id', id);
   const places = catalog.upstreams.flatMap((upstream): readonly ResponseLocation[] => {
     const adapter = upstream.adapters.find(({ protocols }) => protocols.includes('responses'));
     const isIts = upstream.name === kept?.upstream && upstream.credentials.some(({ name }) => name === kept.credential);

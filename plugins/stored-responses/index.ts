@@ -12,10 +12,10 @@ export default definePlugin({
   routes: (_settings, gateway) => storedResponseRoutes(gateway),
 });
 
-/** Clients use stored responses below the base address of their calls. */
+/** The path prefixes of the endpoints. Clients read stored responses below the base address of their calls. */
 const PREFIXES = ['', '/default', '/quality', '/speed', '/cost'];
 
-/** The endpoints of a stored response: method, path after its id, summary, and what the answer is. */
+/** The endpoints of a stored response: method, path after its id, summary, and description of the answer. */
 const ENDPOINTS: readonly (readonly [Method, string, string, string])[] = [
   ['GET', '', 'Show a response that its vendor keeps.', 'The response.'],
   ['DELETE', '', 'Have the vendor delete a response.', 'It is deleted.'],
@@ -45,7 +45,7 @@ function storedResponseRoutes(gateway: VendorQueryContext): readonly Route[] {
   );
 }
 
-/** Returns the handler that forwards a request to the vendor that keeps the response, with `after` behind the id. */
+/** Returns the handler that forwards a request to the vendor that keeps the response, with the path `after` behind the id. */
 function passOn(gateway: VendorQueryContext, method: Method, after: string): KeyHandler {
   return async ({ key, params, query }, request, response) => {
     if (asksForStream(query)) throw fail('INVALID_FIELD', { param: 'stream', message: NO_STREAM });
@@ -54,7 +54,7 @@ function passOn(gateway: VendorQueryContext, method: Method, after: string): Key
   };
 }
 
-/** Vendors differ in which of several occurrences they read, in case, and in the words for true. */
+/** Returns whether any reading of the query asks for a stream, because vendors differ in repeated members, case, and words for true. */
 function asksForStream(query: URLSearchParams): boolean {
   return [...query].some(([name, value]) => /^\W*stream\W*$/i.test(name) && value !== 'false');
 }

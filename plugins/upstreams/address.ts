@@ -1,7 +1,7 @@
 import type { Settings } from '../../core/base/settings';
 import type { ModelCall } from '../../core/catalog/upstream';
 
-/** Header names that a setting may not use: the gateway sets these headers, or they end at the next hop. */
+/** Header names that a setting may not use: the gateway sets these headers, or they apply to one hop only. */
 const NOT_OURS =
   'accept-encoding|connection|content-[a-z-]+|expect|host|keep-alive|te|trailer|transfer-encoding|upgrade';
 

@@ -14,7 +14,7 @@ export function authorizeAmazon(credential: string): Record<string, string> {
   return isApiKey(credential) ? { authorization: `Bearer ${credential}` } : {};
 }
 
-/** Signs a request with access keys (Signature Version 4) if the credential is a pair of them. */
+/** Signs a request with access keys (Signature Version 4) if the credential is a pair of access keys. */
 export async function signForAmazon(
   { method, url, headers, bodySha256 }: UnsignedRequest,
   credential: string,
@@ -41,7 +41,7 @@ interface Keys {
   readonly sessionToken?: string;
 }
 
-/** Tells whether the credential is an API key for Bedrock, which is sent as it is. Only access keys have a colon or are JSON. */
+/** Returns whether the credential is an API key for Bedrock, which is sent as it is. Only access keys contain a colon or are JSON. */
 function isApiKey(credential: string): boolean {
   return !credential.startsWith('{') && !credential.includes(':');
 }
@@ -58,7 +58,7 @@ function readKeys(credential: string): Keys {
   return { accessKeyId: id, secretAccessKey: secret, ...(token !== '' && { sessionToken: token }) };
 }
 
-/** SHA-256, or its HMAC if there is a key, computed by Node instead of in JavaScript. */
+/** Computes SHA-256, or its HMAC if there is a key, with Node's native code instead of JavaScript. */
 class Sha256 {
   readonly #hash;
 
@@ -75,7 +75,7 @@ class Sha256 {
   }
 
   reset(): void {
-    throw new Error('one hash is made for each text');
+    throw new Error('this hash cannot be reset: create one for each text');
   }
 }
 

@@ -4,7 +4,7 @@ import { EventStreamDecoder } from './event-stream';
 import { judgeFailure } from './judge-failure';
 import { forwardedHeaders } from './standard-request';
 
-/** The betas in Amazon's documentation of Anthropic's models. Bedrock rejects a call with any other beta. */
+/** The beta features in Amazon's documentation of Anthropic's models. Bedrock rejects a call with any other one. */
 const BETAS = [
   'computer-use-2024-10-22',
   'computer-use-2025-01-24',
@@ -59,11 +59,11 @@ export default defineAdapter({
 
   framing: { mediaType: 'application/vnd.amazon.eventstream', open: () => new EventStreamDecoder() },
 
-  // 424 reports a fault of the model's own servers.
+  // Status 424 reports a fault of the model's own servers, so another upstream may succeed.
   judge: (failure) => (failure.status === 424 ? 'next' : judgeFailure(failure)),
 });
 
-/** Writes the betas into the body, where Bedrock expects them. */
+/** Writes the beta features into the body, where Bedrock expects them. */
 function betasOf({ headers }: ModelCall, known: readonly string[]): BodyEdit[] {
   const asked = [headers['anthropic-beta'], headers['protoa-beta']].flatMap((each) => each?.split(',') ?? []);
   const sent = asked.map((each) => each.trim()).filter((each) => known.includes(each));

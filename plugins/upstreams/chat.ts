@@ -7,7 +7,7 @@ import { forwardedHeaders, standardEdits } from './standard-request';
 
 const LIMITS = ['max_tokens', 'max_completion_tokens'] as const;
 
-/** The Chat protocol (chat completions), with the reasoning fields several vendors have added to it. */
+/** The adapter for the Chat protocol (chat completions), with the reasoning members that several vendors have added to it. */
 export default defineAdapter({
   contract: 'upstream/1',
   name: 'chat',
@@ -45,7 +45,7 @@ export default defineAdapter({
   judge: judgeFailure,
 });
 
-/** Writes the limit into the one member that the upstream accepts: newer models reject `max_tokens`, and older servers know no other. */
+/** Writes the output limit into the one member that the upstream accepts: newer models reject `max_tokens`, older servers know only that. */
 function limitEdits({ members }: ModelCall, wanted: (typeof LIMITS)[number]): BodyEdit[] {
   const others = LIMITS.filter((member) => member !== wanted && members.has(member));
   if (others.length === 0) return [];

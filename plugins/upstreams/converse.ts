@@ -6,7 +6,7 @@ import { authorizeAmazon, REGION, signForAmazon } from './amazon-signature';
 import { EventStreamDecoder, type EventStreamMessage, exceptionIn } from './event-stream';
 import { judgeFailure } from './judge-failure';
 
-/** Amazon Bedrock's Converse, one dialect for the models of all vendors. No client uses it, so calls are translated. */
+/** The adapter for Amazon Bedrock's Converse, one dialect for the models of all vendors. No client speaks it, so the gateway translates calls. */
 export default defineAdapter({
   contract: 'upstream/1',
   name: 'bedrock-converse',
@@ -23,13 +23,13 @@ export default defineAdapter({
 
   framing: { mediaType: 'application/vnd.amazon.eventstream', open: () => new EventStreamDecoder(converseEvent) },
 
-  // 424 reports a fault of the model's own servers.
+  // Status 424 reports a fault of the model's own servers, so another upstream may succeed.
   judge: (failure) => (failure.status === 424 ? 'next' : judgeFailure(failure)),
 
   answer: () => new ConverseReader(),
 });
 
-/** Writes a message as a server-sent event: its header has the kind, its body the JSON. */
+/** Converts a message to a server-sent event: the message's header has the kind, its body the JSON. */
 function converseEvent(streamed: EventStreamMessage): string {
   const exception = exceptionIn(streamed);
   if (exception !== undefined) {

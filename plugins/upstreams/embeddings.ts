@@ -3,7 +3,7 @@ import { ADDRESS_SCHEMA, credentialHeader, requestPath } from './address';
 import { judgeFailure } from './judge-failure';
 import { forwardedHeaders, standardEdits } from './standard-request';
 
-/** The Embeddings protocol. Answers are never streamed and have no output tokens. */
+/** The adapter for the Embeddings protocol. Answers are never streamed and have no output tokens. */
 export default defineAdapter({
   contract: 'upstream/1',
   name: 'embeddings',

@@ -5,15 +5,15 @@ import type { FrameDecoder } from '../../core/catalog/upstream';
 
 /** The bytes before the headers: the message's length, the headers' length, and a checksum. */
 const PRELUDE_BYTES = 12;
-/** The largest message that is accepted; real events are far smaller. */
+/** The largest message that the gateway accepts, in bytes; real events are far smaller. */
 const MAX_MESSAGE_BYTES = 8 * 1024 * 1024;
 
-/** A larger event is not parsed for its name. */
+/** The largest event that is parsed for its name, in bytes. */
 const MAX_NAMED_BYTES = 1024 * 1024;
 
 let codec: EventStreamCodec | undefined;
 
-/** Returns the codec, which is loaded with the first stream of Amazon. */
+/** Loads the codec. This happens when the first stream of Amazon arrives. */
 function loadCodec(): EventStreamCodec {
   const library = require('@smithy/eventstream-codec') as typeof import('@smithy/eventstream-codec');
   return new library.EventStreamCodec(
@@ -22,18 +22,18 @@ function loadCodec(): EventStreamCodec {
   );
 }
 
-/** An event that is malformed. */
+/** The server-sent event that stands for a malformed message. */
 const UNREADABLE = 'data: not an event stream of Amazon\n\n';
 
 /** A message of Amazon's event stream: its headers and its body. */
 export type EventStreamMessage = ReturnType<EventStreamCodec['decode']>;
 
-/** Amazon's event stream as server-sent events. */
+/** Converts Amazon's event stream to server-sent events. */
 export class EventStreamDecoder implements FrameDecoder {
   /** @param eventOf returns the text of the server-sent event for a message, or an empty text for none */
   constructor(private readonly eventOf: (message: EventStreamMessage) => string = messagesEvent) {}
 
-  /** What has arrived of a message, and how long it must be before it is read: a prelude, then the message. */
+  /** The bytes received of the next message, and how many bytes are needed to continue: first a prelude, then the whole message. */
   #waiting: Buffer[] = [];
   #waitingBytes = 0;
   #neededBytes = PRELUDE_BYTES;
@@ -46,7 +46,7 @@ export class EventStreamDecoder implements FrameDecoder {
     return this.#waitingBytes < this.#neededBytes ? '' : this.#read(Buffer.concat(this.#waiting));
   }
 
-  /** Reads the whole messages, and keeps the rest. */
+  /** Converts all complete messages, and keeps the remaining bytes. */
   #read(bytes: Buffer): string {
     let text = '';
     let from = 0;
@@ -77,7 +77,7 @@ export class EventStreamDecoder implements FrameDecoder {
   }
 }
 
-/** Returns the failure that a message reports; undefined for an event. */
+/** Returns the failure that a message reports; undefined if the message is an event. */
 export function exceptionIn({
   headers,
   body,
@@ -95,7 +95,7 @@ function messagesEvent(streamed: EventStreamMessage): string {
   if (exception !== undefined) return errorEvent(exception.name, exception.message);
   const { headers, body } = streamed;
   const payload = asObject(parseJson(Buffer.from(body).toString('utf8')));
-  // Other kinds of events may be added later. They carry no part of the answer.
+  // Amazon may add other kinds of events. They carry no part of the answer.
   if (headers[':event-type']?.value !== 'chunk') return '';
   const data = Buffer.from(asText(payload?.['bytes']), 'base64').toString('utf8');
   const name = asText(asObject(data.length > MAX_NAMED_BYTES ? undefined : parseJson(data))?.['type']);

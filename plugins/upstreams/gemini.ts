@@ -3,7 +3,7 @@ import { GeminiReader } from '../../core/protocols/gemini/answer';
 import { writeGeminiRequest } from '../../core/protocols/gemini/request';
 import { judgeFailure } from './judge-failure';
 
-/** Google's generateContent. No client uses this dialect, so calls of the other protocols are translated. */
+/** The adapter for Google's generateContent. No client speaks this dialect, so the gateway translates calls of the other protocols. */
 export default defineAdapter({
   contract: 'upstream/1',
   name: 'gemini',

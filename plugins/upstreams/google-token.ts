@@ -3,7 +3,7 @@ import { asObject, asText } from '../../core/base/json-values';
 import { parseJson } from '../../core/base/parse-json';
 import type { OpenedHost } from '../../core/catalog/upstream';
 
-/** Cloud Storage: Vertex AI reads its addresses with the credential of the call, as it reads `gs://`. */
+/** The hosts of Cloud Storage. Vertex AI reads their addresses with the credential of the call, as it reads `gs://`. */
 const SIGNED_BY = ['X-Goog-Signature', 'Signature'];
 export const CLOUD_STORAGE: readonly OpenedHost[] = [
   { host: 'storage.googleapis.com', signedBy: SIGNED_BY },
@@ -12,7 +12,7 @@ export const CLOUD_STORAGE: readonly OpenedHost[] = [
   { host: 'www.googleapis.com' },
 ];
 
-/** The end of the hosts of Vertex AI, which serves Chat too. */
+/** The suffix of the host names of Vertex AI, which serves Chat too. */
 export const VERTEX_HOST = 'aiplatform.googleapis.com';
 
 /** The settings that locate a model in Google Cloud. */
@@ -44,7 +44,7 @@ export function authorizeGoogle(credential: string): Record<string, string> {
   return isKey(credential) ? {} : { authorization: `Bearer ${credential}` };
 }
 
-/** Returns the `authorization` header. If the credential is a service account's key, the header has a token made from it. */
+/** Returns the `authorization` header. For a service account's key, the header has a token made from the key. */
 export async function signForGoogle(credential: string): Promise<Record<string, string>> {
   if (!isKey(credential)) return {};
   const client = await clientOf(credential);
@@ -53,7 +53,7 @@ export async function signForGoogle(credential: string): Promise<Record<string, 
   return { authorization };
 }
 
-/** Tells whether the credential is a service account's key in Google's JSON form. Every other credential is an access token. */
+/** Returns whether the credential is a service account's key in Google's JSON form. Every other credential is an access token. */
 function isKey(credential: string): boolean {
   return credential.startsWith('{');
 }
@@ -74,7 +74,7 @@ function clientOf(credential: string): Promise<JWT> {
   return opened;
 }
 
-/** Opens a client that signs its tokens itself, so that no call waits for Google's token server. */
+/** Opens a client that signs its tokens in this process, so that no call waits for Google's token server. */
 async function openClient(credential: string): Promise<JWT> {
   const key = asObject(parseJson(credential)) ?? {};
   const [email, pem] = [asText(key['client_email']), asText(key['private_key'])];

@@ -3,9 +3,9 @@ import { errorBody, readUsualError, type UpstreamFailure, type Verdict } from '.
 import { isTooLong, MAX_SEARCHED } from '../../core/protocols/error-words';
 
 /**
- * Decides what a failure means; docs/contract.md, section 5. The first check that fits decides. The platform's own account is out
- * of credit: never shown as the customer's fault. The call does not fit this model. The vendor rejects this content. Otherwise the
- * status decides.
+ * Decides what a failure means; docs/contract.md, section 5. The first check that matches decides, in this order. The platform's account is
+ * out of credit, which is never reported as the customer's fault. The call does not fit this model. The vendor rejects the content.
+ * Otherwise the status decides.
  */
 export function judgeFailure({ body, status }: UpstreamFailure): Verdict {
   const error = readUsualError(body);
@@ -14,7 +14,7 @@ export function judgeFailure({ body, status }: UpstreamFailure): Verdict {
   const isNamed = (words: ReadonlySet<string>) => [inner, error.code, error.type].some((word = '') => words.has(word));
   if (isNamed(OUT_OF_CREDIT) || OUT_OF_CREDIT_MESSAGE.test(error.message.slice(0, MAX_SEARCHED))) return 'next';
   if (isTooLong(error) && mayBeTheCall(status)) return 'larger-context';
-  // OpenRouter reports with 403 what moderation flagged in the input.
+  // OpenRouter answers 403 if moderation flagged the input.
   const isFlagged = asText(asObject(given?.['metadata'])?.['flagged_input']) !== '';
   if (isFlagged || isNamed(CONTENT_FILTER)) return 'relay';
   // The error event came before any content, so another upstream can still answer.
@@ -39,8 +39,8 @@ const OUT_OF_CREDIT_MESSAGE =
   /credit balance is too low|insufficient (?:account )?(?:balance|credits?|funds|quota)|exceeded your current quota|out of credits?/i;
 
 /**
- * Tells whether a failure with this status can mean that the call is too long. 200 is the status of an error event. A 5xx or 429
- * that mentions the context is still about the upstream.
+ * Returns whether a failure with this status can mean that the call is too long. Status 200 belongs to an error event inside a stream. A
+ * 5xx or 429 concerns the upstream, even if its text mentions the context.
  */
 function mayBeTheCall(status: number): boolean {
   return status < 300 || status === 400 || status === 413 || status === 422;

@@ -3,7 +3,7 @@ import { ADDRESS_SCHEMA, credentialHeader, requestPath } from './address';
 import { judgeFailure } from './judge-failure';
 import { forwardedHeaders, standardEdits } from './standard-request';
 
-/** The Messages protocol, as its vendor publishes it. */
+/** The adapter for the Messages protocol, as its vendor publishes it. */
 export default defineAdapter({
   contract: 'upstream/1',
   name: 'messages',
@@ -13,7 +13,7 @@ export default defineAdapter({
 
   request(call, settings) {
     const headers: Record<string, string> = Object.assign(forwardedHeaders(call), settings.headers);
-    // The service's own interface spells the vendor's header prefix `protoa-`.
+    // Clients of this gateway may spell the vendor's header prefix `protoa-`.
     if (headers['anthropic-version'] === undefined && headers['protoa-version'] === undefined) {
       headers['anthropic-version'] = USUAL_VERSION;
     }

@@ -3,7 +3,7 @@ import { ADDRESS_SCHEMA, credentialHeader, requestPath } from './address';
 import { judgeFailure } from './judge-failure';
 import { forwardedHeaders, standardEdits } from './standard-request';
 
-/** The Responses protocol, as its vendor publishes it. */
+/** The adapter for the Responses protocol, as its vendor publishes it. */
 export default defineAdapter({
   contract: 'upstream/1',
   name: 'responses',

@@ -1,8 +1,8 @@
 import type { BodyEdit, ModelCall } from '../../core/catalog/upstream';
 
 /**
- * Returns the edits that every upstream needs: its own model name, and no `priority`, which is the gateway's own member. `stream`
- * stays as sent. Only a `null`, which means absent, is removed, because some upstreams reject it.
+ * Returns the edits that every upstream needs: they write its own model name and remove `priority`, which only the gateway reads. `stream`
+ * stays as the client sent it. Only `null`, which means absent, is removed, because some upstreams reject it.
  */
 export function standardEdits(call: ModelCall): BodyEdit[] {
   const edits: BodyEdit[] = [{ member: 'priority', drop: true }];

@@ -3,7 +3,7 @@ import { authorizeGoogle, CLOUD_STORAGE, GOOGLE_PLACE, googleModel, signForGoogl
 import messages from './messages';
 import { forwardedHeaders } from './standard-request';
 
-/** The Messages protocol as Google's Vertex AI serves Anthropic's models: rawPredict and streamRawPredict. */
+/** The adapter for Anthropic's models on Google's Vertex AI, in the Messages protocol: rawPredict and streamRawPredict. */
 export default defineAdapter({
   contract: 'upstream/1',
   name: 'vertex',

@@ -8,7 +8,7 @@ import { answerRoomOf } from '../../core/http/http';
 import type { UsageFilters } from '../../core/records/usage-filters';
 import { listRecords } from './query';
 
-/** CSV as in RFC 4180, safe to open in a spreadsheet. */
+/** A value in a CSV file. The file follows RFC 4180 and is safe to open in a spreadsheet. */
 
 type CsvCell = string | number | boolean | object | null;
 
@@ -34,8 +34,8 @@ function csvCell(cell: CsvCell): string {
 const BATCH_ROWS = 1_000;
 
 /**
- * Sends every record that passes the filters, batch by batch as the client reads. It holds no database connection between batches,
- * and its memory stays constant. If a batch fails, the connection breaks, so the answer never looks complete.
+ * Sends every record that passes the filters, batch by batch as the client reads. It holds no database connection between batches, and its
+ * memory stays constant. If a batch fails, the gateway closes the connection, so that the answer never looks complete.
  */
 export async function sendCsv(
   response: ServerResponse,
@@ -44,7 +44,7 @@ export async function sendCsv(
   columns: readonly string[],
   toItem: (row: UsageRecordRow) => Readonly<Record<string, CsvCell>>,
 ): Promise<void> {
-  // The first batch is read before the head is sent, so that an unavailable database is an error and not half a file.
+  // The first batch is read before the status is sent, so that an unavailable database causes an error and not half a file.
   const first = await batch(undefined);
   response.writeHead(200, {
     'content-type': 'text/csv; charset=utf-8; header=present',
@@ -56,7 +56,7 @@ export async function sendCsv(
     return listRecords(database, filters, { limit: BATCH_ROWS, cursor }, toItem);
   }
 
-  /** Waits until there is room for a batch that is sent, the next one, and its records. */
+  /** Waits until there is memory for the batch under way, the next batch, and its records. */
   async function withRoom(text: string): Promise<string> {
     const room = answerRoomOf(response);
     if ((await room?.arrive(3 * text.length)) === false) throw fail('OVERLOADED');

@@ -1,7 +1,7 @@
 import { definePlugin } from '../../core/gateway/plugin';
 import { usageRoutes } from './routes';
 
-/** The usage and cost of calls; docs/contract.md, sections 6 and 7. */
+/** The endpoints for the usage and cost of calls; docs/contract.md, sections 6 and 7. */
 export default definePlugin({
   contract: 'plugin/1',
   name: 'usage',

@@ -10,9 +10,9 @@ import { decodeCursor, type Page, type PageRequest, toPage } from '../../core/st
 /** The parts of the gateway that the endpoints of usage records use. */
 export type UsageQueryContext = Pick<PluginGateway, 'database' | 'catalog' | 'sessionIds'>;
 
-/** The filters of lists and CSV; docs/contract.md, section 6. `from` is included, `to` is not. */
+/** The query parameters that filter lists and CSV; docs/contract.md, section 6. `from` is inclusive, `to` is exclusive. */
 export function filterReaders(gateway: Pick<UsageQueryContext, 'catalog' | 'sessionIds'>) {
-  // The id may be recorded as its hash, but the client filters by the id itself.
+  // Records may contain the id as a hash, but the client filters by the id itself.
   const readId = reader(readText.schema ?? {}, (text) => gateway.sessionIds.recorded(readText(text)));
   return {
     from: readTime,
@@ -26,13 +26,13 @@ export function filterReaders(gateway: Pick<UsageQueryContext, 'catalog' | 'sess
   };
 }
 
-/** Returns the recorded names of a model. Records have the model's own name, so a filter by an alias includes it. */
+/** Returns the names under which records may list a model. Records have the model's own name, so a filter by an alias includes it. */
 function modelNames(catalog: Catalog, name: string): readonly string[] {
   const lookup = catalog.find(name);
   return 'found' in lookup && lookup.found.name !== name ? [name, lookup.found.name] : [name];
 }
 
-/** Lists records, newest first. Within a millisecond the request id decides, so that the order is fixed and a cursor has one place in it. */
+/** Lists records, newest first. Records of one millisecond are sorted by request id, so that a cursor has exactly one position. */
 export async function listRecords<T>(
   database: Knex,
   filters: UsageFilters,

@@ -12,7 +12,7 @@ import {
   type UsageCell,
 } from '../../core/records/usage-sums';
 
-/** Summaries of many records: totals, and the series for charts. */
+/** The time range of a summary: totals, or the series of a chart. */
 
 interface Range {
   readonly from?: Date | undefined;
@@ -28,7 +28,7 @@ interface Percentiles {
 export async function readTotals(database: Knex, { from, to, ...filters }: SumFilters & Range) {
   const slots = [{ fromMs: from?.getTime() ?? -Infinity, toMs: to?.getTime() ?? Infinity }];
   const [sums] = await readSums(database, filters, slots);
-  if (sums === undefined) throw new Error('a slot has no sum');
+  if (sums === undefined) throw new Error('the query for usage sums returned no row');
   const [firstTokenMs] = await readPercentiles(database, filters, slots, [sums.firstTokens]);
   return {
     calls: Number(sums.calls),
@@ -43,7 +43,7 @@ export async function readTotals(database: Knex, { from, to, ...filters }: SumFi
   };
 }
 
-/** The result of `readTotals`. */
+/** The JSON schema of the result of `readTotals`. */
 export const TOTALS = object({
   calls: shape.integer,
   failed: shape.integer,
@@ -58,10 +58,10 @@ export const TOTALS = object({
 
 export const GROUPED_BY = ['model', 'key', 'upstream'] as const satisfies readonly GroupedBy[];
 
-/** The most lines of a chart, because more are hard to tell apart. */
+/** How many groups a chart shows at most, because more lines are hard to tell apart. */
 const MAX_GROUPS = 8;
 
-/** Reads calls, cost and times to the first token in the intervals that begin at `starts`, within the range of the filters. */
+/** Reads calls, cost and times to the first token for the intervals that begin at `starts`, limited to the filters' range. */
 export async function readSeries(
   database: Knex,
   { from, to, ...filters }: SumFilters & { readonly from: Date; readonly to: Date },
@@ -91,7 +91,7 @@ export async function readSeries(
 
 const QUANTILES = listOf(orNull(shape.number));
 
-/** The result of `readSeries`. */
+/** The JSON schemas of the members of the result of `readSeries`. */
 export const SERIES_FIELDS = {
   groups: listOf(
     object({
@@ -112,7 +112,7 @@ interface Group {
   readonly costE8: bigint[];
 }
 
-/** Sorts cells into groups: the most expensive first, the group of all others last. */
+/** Sorts cells into groups: the most expensive first, the group for all remaining keys or models last. */
 function toGroups(cells: readonly UsageCell[], length: number): readonly Group[] {
   const groups = new Map<string | null, Group>();
   for (const { slot, name, calls, cost_e8: costE8 } of cells) {
@@ -163,10 +163,10 @@ async function keyNames(database: Knex, ids: readonly string[]): Promise<Readonl
   return new Map(rows.map(({ id, name }) => [id, name]));
 }
 
-/** The most records whose exact times are read. For more, the counts by class of time are precise enough. */
+/** For how many records the exact times are read at most. For more, counts by class of time are precise enough. */
 const MAX_ASKED = 5_000;
 
-/** Returns the percentiles of each slot. `classes` counts the calls of each slot by their class of time to the first token. */
+/** Returns the percentiles of each interval. `classes` counts the calls of each interval by their class of time to the first token. */
 async function readPercentiles(
   database: Knex,
   filters: SumFilters,
@@ -193,13 +193,13 @@ function toDate(atMs: number): Date | undefined {
   return Number.isFinite(atMs) ? new Date(atMs) : undefined;
 }
 
-/** Returns the exact percentiles: the smallest time that this share of the calls did not exceed. */
+/** Returns the exact percentiles: the smallest time that the given share of the calls did not exceed. */
 function percentilesOf(times: readonly number[]): Percentiles {
   const sorted = times.toSorted((one, other) => one - other);
   return percentiles((share) => sorted[Math.ceil(share * sorted.length) - 1] ?? null);
 }
 
-/** Estimates percentiles as if the calls of a class were spread evenly over it. The error is below a tenth. */
+/** Estimates percentiles as if the calls of a class were spread evenly over it. The error is below 10 %. */
 function estimatePercentiles(classes: readonly number[]): Percentiles {
   const calls = sum(classes);
   return percentiles((share) => {

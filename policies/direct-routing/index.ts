@@ -37,7 +37,7 @@ export default definePolicy({
   },
 });
 
-/** The error for an upstream that an operator has disabled. The gateway tries an ejected upstream all the same, because the client named it. */
+/** The error for an upstream that an operator has disabled. An ejected upstream causes no error: the gateway tries it, because the client named it. */
 function disabledUpstream({ name }: Upstream): GatewayError {
   return fail('ALL_PROVIDERS_FAILED', {
     message: `The upstream "${name}" is unavailable. Retry later, or use an address without an upstream.`,
@@ -52,7 +52,7 @@ function firstLabel(host: string): string {
 }
 
 function noUpstream(): GatewayError {
-  return fail('NOT_FOUND', { message: 'No upstream has this direct address.' });
+  return fail('NOT_FOUND', { message: 'No upstream has this direct route. Check the first label of the host name.' });
 }
 
 /** The error for a model that the upstream does not declare. Names are not normalised here: the client must send the exact name. */
@@ -76,7 +76,7 @@ function noCandidate(upstream: Upstream, { entries }: Model): GatewayError {
     return fail('MODEL_NOT_SUPPORTED', { param: 'model', message });
   }
   return fail('ALL_PROVIDERS_FAILED', {
-    message: `The upstream "${name}" cannot serve this call.`,
+    message: `The upstream "${name}" cannot serve this call. Name another upstream, or use an address that names none.`,
     details: { attempts: [{ upstream: name, outcome: 'disabled', reason: disabled }] },
     retryable: false,
   });

@@ -37,7 +37,7 @@ export type Attempted =
   | {
       readonly failure: JudgedFailure;
       readonly relay: (Answer & { readonly kind: 'relay' }) | undefined;
-      /** The headers of the answer; undefined if no answer came. */
+      /** The headers of the answer; undefined if the upstream did not answer. */
       readonly headers?: UpstreamHeaders;
       /** The usage that the upstream reported before it failed. */
       readonly usage?: Usage | undefined;
@@ -45,15 +45,15 @@ export type Attempted =
 
 const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
 const MAX_JUDGED_BYTES = 64 * 1024;
-/** The most bytes of a preamble that are held back. The gateway releases a larger one, like one that outlasts `preambleHold`. */
+/** How many bytes of a preamble are held back at most. The gateway releases a larger preamble, and one that lasts longer than `preambleHold`. */
 const MAX_HELD_BYTES = 256 * 1024;
-/** How long an attempt reads the body of an error. After this time the status alone decides, so that another candidate can answer. */
+/** How long an attempt reads the body of an error, in milliseconds. Then the status alone decides, so that another candidate can answer. */
 const JUDGED_WITHIN_MS = 2_000;
 
-/** The call in the dialect of a candidate; undefined if that is the client's dialect, an error if it could not be translated. */
+/** The call in the candidate's dialect; undefined if the client uses that dialect; an error if the call cannot be translated. */
 export type Translated = PreparedTranslation | Error | undefined;
 
-/** Returns the call in the dialect of the candidate. */
+/** Returns the call in the candidate's dialect. */
 export function translate(candidate: Candidate, request: ModelRequest, room?: BodyRoom): MaybeLater<Translated> {
   if (candidate.dialect === undefined) return undefined;
   return translateRequest(candidate, request, room).catch((error: unknown) =>
@@ -61,7 +61,7 @@ export function translate(candidate: Candidate, request: ModelRequest, room?: Bo
   );
 }
 
-/** What an attempt needs beside its candidate and its call. */
+/** What an attempt needs besides its candidate and its call. */
 export interface AttemptInput {
   readonly egress: Egress;
   readonly trace: AttemptTrace | undefined;
@@ -70,10 +70,7 @@ export interface AttemptInput {
   readonly thinkingMs?: number | undefined;
 }
 
-/**
- * Asks one candidate and waits until it is clear whether it answers: the first content, the whole body, or a failure. It takes no
- * promise for an unstreamed answer.
- */
+/** Calls one candidate and waits until the result is clear: the first content, the whole body, or a failure. For an unstreamed answer it creates no promise. */
 export function attempt(
   candidate: Candidate,
   request: ModelRequest,
@@ -110,7 +107,7 @@ export function attempt(
   send({ candidate, asked, egress: input.egress, patience, socket: call.upstreamSocket }, answered, failed);
 }
 
-/** Reads an answer until it is clear what it is. */
+/** Reads an answer until its result is clear. */
 function readAttempt(
   head: Head,
   request: ModelRequest,
@@ -147,7 +144,7 @@ function readAttempt(
   readAnswer(chunks, reading, read, failed);
 }
 
-/** Returns what a failed attempt means. */
+/** Converts the error that ended an attempt to the attempt's result. */
 function failureOf(
   error: unknown,
   candidate: Candidate,
@@ -168,20 +165,20 @@ function failureOf(
   };
 }
 
-/** Returns the call with the headers that tell the upstream its trace. */
+/** Returns the call with the headers that tell the upstream the trace of the call. */
 function withTrace(asked: UpstreamCall, { traceContext }: Upstream, trace: TraceHeaders | undefined): UpstreamCall {
   if (trace === undefined || traceContext === false) return asked;
   // A spread that adds members takes ten times as long in Node 20.
   return Object.assign({}, asked, { headers: Object.assign({}, asked.headers, trace) });
 }
 
-/** True for a call of many inputs, whose answer may be of any length. No upstream is at fault, because another would answer at the same length. */
+/** Returns whether the client caused a long answer with a list of inputs. No upstream is at fault then, because each would answer at that length. */
 function isAskedFor({ inputs }: ModelRequest): boolean {
   return inputs !== undefined;
 }
 
 type Head = Pick<Answer, 'candidate' | 'status' | 'headers'> & {
-  /** undefined: the upstream speaks the client's dialect. */
+  /** The translation of the answer; undefined if the upstream speaks the client's dialect. */
   readonly translation: Translation | undefined;
 };
 
@@ -195,7 +192,7 @@ function openTranslation(
   return new Translation(candidate, { requestId: id, protocol: called.protocol, asked, request, inputTokens });
 }
 
-/** Makes a stream of an unstreamed answer to a call that asked for a stream. Where that cannot be, the attempt has failed. */
+/** Converts an unstreamed answer to a stream, for a call that requested a stream. If that is impossible, the attempt has failed. */
 function inEvents(head: Head, request: ModelRequest, { body, isPart }: WholeAnswer, call: AttemptingCall): Attempted {
   const { candidate, status, translation } = head;
   const made = isPart ? undefined : formOf(head, request, call)?.streamed(body);
@@ -209,7 +206,7 @@ function inEvents(head: Head, request: ModelRequest, { body, isPart }: WholeAnsw
   return { answer: { candidate, status, headers, kind: 'stream', ...stream } };
 }
 
-/** Makes a body of a stream that answers an unstreamed call. Where that cannot be, the attempt has failed. */
+/** Converts a stream to a body, for a call that requested an unstreamed answer. If that is impossible, the attempt has failed. */
 async function inOneBody(
   head: Head,
   request: ModelRequest,
@@ -232,10 +229,7 @@ function formOf({ candidate, translation }: Head, request: ModelRequest, { id = 
   return translation ?? sameProtocol(candidate, request, id);
 }
 
-/**
- * Lets the adapter interpret an error. `read`: the part of the error's body that has arrived; undefined if there was no memory
- * for it.
- */
+/** Lets the adapter interpret an error. `read`: the part of the error's body that has arrived; undefined if the gateway had no memory for it. */
 function refused(
   head: Head,
   { protocol }: ModelRequest,
@@ -250,7 +244,7 @@ function refused(
   return failed('status', head, verdict, relay, usage);
 }
 
-/** The request id of a mirrored call, whose answer no client reads. */
+/** The request id of a mirrored call. No client reads its answer. */
 const MIRROR_REQUEST_ID = 'mirror';
 
 export function notTranslatable({ what, message }: NotTranslatable): JudgedFailure {
@@ -264,7 +258,7 @@ function isEventStream(headers: UpstreamHeaders): boolean {
     .startsWith('text/event-stream');
 }
 
-/** Reads an answer with an error status and lets the adapter say what it means. */
+/** Reads an answer with an error status and lets the adapter interpret it. */
 async function judge(head: Head, request: ModelRequest, chunks: ChunkReader): Promise<Attempted> {
   const { read, isAll } = await readRefusal(chunks);
   const body = isAll ? parseJson(Buffer.concat(read).toString('utf8')) : undefined;
@@ -291,7 +285,7 @@ async function readRefusal(
   }
 }
 
-/** Reads an unstreamed answer with a status of success. It may still be an error. */
+/** Reads an unstreamed answer with a success status. It may still contain an error. */
 function judgeBody(
   head: Head,
   request: ModelRequest,
@@ -304,11 +298,11 @@ function judgeBody(
   let usage: Usage | undefined;
   const { candidate, status, headers, translation } = head;
   if (isAnswer(body)) {
-    // The adapter reads the answer here, not when it is charged, because another candidate can still answer if the adapter fails.
+    // The adapter reads the answer here and not when the call is charged, because another candidate can still answer if the adapter fails.
     const read =
       translation?.body(body) ?? new NoteReader(request.protocol, candidate.upstream.adapterSettings).body(body);
     if (read.error === undefined) {
-      // The text of a large answer is not known. Its length counts if the upstream's counts are unusable.
+      // The text of a large answer was not read. If the upstream's token counts are unusable, the answer's length counts.
       const isUnread = isPart && read.contentBytes === 0 && hasOutput(request.protocol);
       const contentBytes = isUnread ? byteLength : read.contentBytes;
       if (translation === undefined) newIds?.noteBody(candidate, body);
@@ -322,7 +316,7 @@ function judgeBody(
   return refused(head, request, body, bytes && [bytes], chunks, usage);
 }
 
-/** Returns an answer without its bytes if there is no room for them. A translation may be longer than what arrived. */
+/** Returns the answer without its bytes if there is no memory for them. A translation may be longer than the bytes that arrived. */
 function withRoom(
   attempted: { readonly answer: Answer },
   room: AnswerRoom | undefined,
@@ -334,7 +328,7 @@ function withRoom(
   );
 }
 
-/** Returns an answer as the client may get it: what was read of it, and all that follows in the client's own dialect. */
+/** Returns an answer for the client: the bytes read so far, and all bytes that follow in the client's own dialect. */
 function relayOf(
   { translation, ...head }: Head,
   read: readonly Buffer[],
@@ -345,7 +339,7 @@ function relayOf(
   return { ...head, kind: 'relay', head: read, chunks: NO_CHUNKS };
 }
 
-/** Returns an error as the client may get it, in its own dialect. */
+/** Returns an upstream's error for the client, in the client's dialect. */
 function errorOf(head: Head, body: unknown, read: readonly Buffer[], chunks: ChunkReader): Answer & { kind: 'relay' } {
   const { translation } = head;
   if (translation === undefined) return relayOf(head, read, chunks);
@@ -370,8 +364,8 @@ function failed(
 }
 
 /**
- * Holds the preamble of a stream back until its first content, so that another upstream can still answer. If the client
- * disconnects, the hold ends: the rest is only counted.
+ * Holds the preamble of a stream back until its first content, so that another upstream can still answer. If the client disconnects, the
+ * gateway stops holding it and only counts the rest of the stream.
  */
 async function untilContent(
   head: Head,
@@ -451,12 +445,12 @@ function usageOfEvents(events: readonly NotedEvent[]): Usage | undefined {
   return usage.passes.length === 0 ? undefined : usage;
 }
 
-/** Returns the failure of a stream that ended or became unreadable before any content. */
+/** Returns the failure of a stream that ended or became malformed before any content. */
 function lost(head: Head, held: readonly NotedEvent[], chunks: ChunkReader): Attempted {
   return failed('reset', head, 'next', relayOf(head, rawsOf(held), chunks), usageOfEvents(held));
 }
 
-/** Records the result of an attempt. The usage of an answer becomes known only when the call is settled. */
+/** Records the result of an attempt. The usage of an answer is known only when the call is settled. */
 export function noteMade(making: MadeAttempt, attempted: Attempted, ms: number): void {
   making.ms = ms;
   if ('answer' in attempted) {

@@ -33,12 +33,12 @@ export interface AttemptSettings {
 
 export type FailoverCall = CallWith<'key' | 'request' | 'candidates' | 'reservation' | 'meter'>;
 
-/** The failure of an attempt whose client did not wait. It says nothing about the upstream. */
+/** The failure of an attempt whose client disconnected. It says nothing about the upstream. */
 const ABANDONED: JudgedFailure = { outcome: 'cancelled', status: undefined, verdict: 'next', retryAfterMs: undefined };
 
 /**
- * Returns the candidates that a call may try. A WebSocket that has had an answer stays at its upstream, because only that upstream
- * knows the earlier answers. A frame with `generate: false` asks for no answer. Over POST it would get a whole answer, and the
+ * Returns the candidates that a call may try. A WebSocket that has received an answer stays at its upstream, because only that upstream
+ * knows the earlier answers. A frame with `generate: false` requests no answer. Over POST an upstream would send a whole answer, and the
  * customer would pay for it.
  * @throws NOT_SUPPORTED
  */
@@ -67,18 +67,18 @@ const NOTHING: readonly string[] = [];
 
 type RelayedAnswer = Answer & { readonly kind: 'relay' };
 
-/** The attempts of one call: the candidates tried, their results, and the candidates left. */
+/** The attempts of one call: the candidates already tried, their results, and the remaining candidates. */
 export class Attempts {
   readonly made: Attempt[] = [];
-  /** The answer of the last upstream that was tried, if the client can get it. */
+  /** The answer of the last upstream that was tried, if the gateway can relay it to the client. */
   relay: RelayedAnswer | undefined;
   #waiting: readonly Candidate[];
   readonly #first: string | undefined;
-  /** The credentials that upstreams refused for this call, by upstream. */
+  /** The names of the credentials that upstreams refused for this call, by upstream. */
   #refused: Map<string, Set<string>> | undefined;
   #retriesLeft: number;
   #askedAtMs = 0;
-  /** The candidate under way was tried without budget, because it had not failed recently. */
+  /** Whether the current candidate was tried without spending budget, because it had not failed recently. */
   #isOnTrust = false;
   /** The last failure that `decide` was called with. */
   #decided: JudgedFailure | undefined;
@@ -94,7 +94,7 @@ export class Attempts {
     this.#retriesLeft = settings.sameUpstreamRetries;
   }
 
-  /** Returns the next candidate, with the credential to use, and removes it from the list; undefined if none is left. */
+  /** Removes the next candidate from the list and returns it with the credential to use; undefined if none is left. */
   take(): Candidate | undefined {
     const [first] = this.#waiting;
     this.#waiting = this.#waiting.slice(1);
@@ -112,17 +112,17 @@ export class Attempts {
   }
 
   /**
-   * Tries one candidate and records the result in the usage record, health and trace. Passes over a candidate whose dialect cannot
-   * express the call. Resolves with what `then` makes of the result.
+   * Tries one candidate and records the result in the usage record, health and trace. Skips a candidate whose dialect cannot express the
+   * call. Resolves with the value that `then` returns for the result.
    */
   ask<T>(candidate: Candidate, request: ModelRequest, then: (attempted: Attempted) => T | Promise<T>): Promise<T> {
     this.#askedAtMs = performance.now();
     if (candidate.dialect === undefined) return this.#send(candidate, request, undefined, undefined, then);
-    // The translated body stays in memory until the attempt has failed, or the call has ended.
+    // The translated body stays in memory until the attempt fails or the call ends.
     let giveBack: GiveBack;
     const room = BUFFERED.open({ accountId: this.call.key.accountId, onEnd: (work) => (giveBack = work) });
     return Promise.resolve(translate(candidate, request, room)).then((translated) => {
-      // What else fails is the attempt's failure. A body without room is no fault of the upstream.
+      // A body without memory is no fault of the upstream, so this error ends the call. Any other error is a failed attempt.
       if (translated instanceof GatewayError) throw translated;
       if (translated instanceof NotTranslatable) return then(this.#passOver(candidate.upstream.name, translated));
       return this.#send(candidate, request, translated, giveBack, then);
@@ -216,7 +216,7 @@ export class Attempts {
     return { failure, relay: undefined };
   }
 
-  /** Puts an upstream that refused a credential first again if it has another usable credential. */
+  /** Puts an upstream that refused a credential back to the front if it has another usable credential. */
   #askAgainWithAnother(failed: Candidate, { outcome, status, verdict }: JudgedFailure): void {
     const { name, credential, credentials } = failed.upstream;
     if (credentials.length === 1 || outcome !== 'status' || verdict !== 'next' || !isAboutCredential(status)) return;
@@ -228,8 +228,8 @@ export class Attempts {
   }
 
   /**
-   * Decides what to do after a failure and drops candidates that cannot do better. A second decision about the same failure
-   * follows when candidates were passed over.
+   * Decides what to do after a failure and drops candidates that cannot do better. If candidates were skipped after that, a second decision
+   * about the same failure follows.
    */
   decide(failure: JudgedFailure, failed: Candidate): RetryDecision {
     if (failure === this.#decided) return decideNext(failure, this.#situation());
@@ -260,7 +260,7 @@ export class Attempts {
     return Math.round(performance.now() - this.#askedAtMs);
   }
 
-  /** Carries out a decision to try again. Returns the candidate to try now, after a wait if one is due. */
+  /** Carries out a decision to try again. Returns the candidate to try, after a wait if the decision requires one. */
   async nextCandidate(
     decision: RetryDecision & { readonly do: 'next' | 'retry' },
     failed: Candidate,
@@ -291,7 +291,7 @@ export class Attempts {
     };
   }
 
-  /** Moves candidates that need no budget before the others. Translations still come after native candidates. */
+  /** Moves candidates that cost no budget to the front. Translated candidates still come after native ones. */
   #freeFirst(): void {
     const healthy = this.#waiting.filter((each) => this.#isHealthy(each));
     const answering = this.#waiting.filter((each) => this.#mostlyAnswers(each));
@@ -308,7 +308,7 @@ export class Attempts {
   }
 }
 
-/** True if the client gets something for this event. A translation drops some events. */
+/** Returns whether the client receives bytes for this event. A translation drops some events. */
 function hasData({ event }: NotedEvent): boolean {
   return event.data !== undefined;
 }

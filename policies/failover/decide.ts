@@ -2,24 +2,24 @@ import { fail, type GatewayError } from '../../core/base/errors';
 import type { Attempt } from '../../core/calls/call';
 import type { AttemptFailure } from '../../core/health/health';
 
-/** The way in which an attempt without a usable answer ended. */
+/** The result of an attempt without a usable answer. */
 export interface JudgedFailure extends AttemptFailure {
   /** Why the call could not be translated for the upstream. The upstream was not tried. */
   readonly refusal?: { readonly param: string; readonly message: string } | undefined;
-  /** The upstream probably still works for the call, and charges for it. */
+  /** Whether the upstream probably still works for the call, and charges for it. */
   readonly stillWorks?: boolean;
 }
 
 export interface Situation {
   readonly attemptsLeft: number;
-  /** Candidates that were not tried yet and could do better. After the verdict `larger-context` these are the ones with a larger context. */
+  /** How many untried candidates could do better. After the verdict `larger-context` only those with a larger context count. */
   readonly candidatesLeft: number;
-  /** The next candidate has not failed recently, so trying it does not multiply an outage. */
+  /** Whether the next candidate has not failed recently, so that trying it does not multiply an outage. */
   readonly isNextHealthy: boolean;
-  /** The next candidate answers most attempts, although it may have failed recently. */
+  /** Whether the next candidate answers most attempts, although it may have failed recently. */
   readonly doesNextMostlyAnswer: boolean;
   readonly retriesLeft: number;
-  /** Further attempts are still below 20 % of the calls. */
+  /** Whether further attempts are still below 20 % of the calls. */
   readonly budgetLeft: boolean;
 }
 
@@ -77,7 +77,7 @@ function isWorthRepeating(status: number | undefined): boolean {
 
 const TOO_LONG = 'The answer has more than 64 MB. Send fewer inputs in one call, or ask for base64.';
 
-/** Returns the error for a call that no candidate answered, chosen by what all its attempts have in common. */
+/** Returns the error for a call that no candidate answered. Which one depends on what all its attempts have in common. */
 export function errorOfAll(attempts: readonly Attempt[], failures: readonly JudgedFailure[]): GatewayError {
   const refusal = failures.every(({ outcome }) => outcome === 'not_translatable') ? failures[0]?.refusal : undefined;
   if (refusal !== undefined) return fail('NOT_TRANSLATABLE', refusal);
@@ -90,13 +90,13 @@ export function errorOfAll(attempts: readonly Attempt[], failures: readonly Judg
     );
   }
   if (attempts.every(({ outcome }) => outcome === 'timeout')) return fail('UPSTREAM_TIMEOUT', { details });
-  // The gateway cannot relay this answer, because it gave up reading it as too long.
+  // The gateway cannot relay this answer, because the answer is too long and the gateway stopped reading it.
   if (failures.at(-1)?.verdict === 'relay')
     return fail('ALL_PROVIDERS_FAILED', { details, message: TOO_LONG, retryable: false });
   return fail('ALL_PROVIDERS_FAILED', { details });
 }
 
-/** Returns after how many seconds the first of the upstreams may answer again. */
+/** Returns the seconds until the first of the upstreams may answer again; undefined if no upstream stated a time. */
 function soonest(failures: readonly JudgedFailure[]): number | undefined {
   const waits = failures.flatMap(({ retryAfterMs }) => (retryAfterMs === undefined ? [] : [retryAfterMs]));
   return waits.length === 0 ? undefined : Math.ceil(Math.min(...waits) / 1_000);

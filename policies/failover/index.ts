@@ -15,7 +15,7 @@ import { sendMirror } from './mirror';
 import { RetryBudget } from './retry-budget';
 import { type QueueSettings, UpstreamSlots } from './upstream-slots';
 
-/** The retry budget of the process. All pipelines share it, because an outage concerns all of them. */
+/** The budget of the process for further attempts. All pipelines share it, because an outage concerns all of them. */
 const BUDGET = new RetryBudget();
 const SLOTS = new UpstreamSlots();
 
@@ -68,7 +68,7 @@ export default definePolicy({
       const { mirror, request } = call;
       if (mirror !== undefined) {
         call.onEnd(() => {
-          // The gateway does not mirror a call whose client has left, because such a call has no whole answer to compare.
+          // The gateway does not mirror a call whose client has disconnected, because such a call has no whole answer to compare.
           if (!call.hasLeft) sendMirror(mirror, call, gateway, settings.preambleHoldMs);
         });
       }
@@ -79,7 +79,7 @@ export default definePolicy({
   },
 });
 
-/** Opens the room of the answer. Once the client has left, the answer needs none: it is only read. */
+/** Reserves memory for the answer. Once the client has disconnected, the answer needs none, because the gateway only counts it. */
 function openRoom(call: FailoverCall): void {
   const room = new AnswerRoom(call.key.accountId);
   call.room = room;
@@ -88,7 +88,7 @@ function openRoom(call: FailoverCall): void {
   call.onEnd(close);
 }
 
-/** Counts an unstreamed call whose client has left until the gateway has read it to its end. */
+/** Counts an unstreamed call whose client has disconnected, until the call ends. */
 function countDetached(call: FailoverCall): void {
   if (call.leftAtMs !== undefined) call.onEnd(DETACHED_CALLS.enter(call.key.accountId));
 }
@@ -99,11 +99,11 @@ interface FailoverSettings extends AttemptSettings, QueueSettings {
 
 type Answered = Pick<CallFields, 'answer'>;
 
-/** Tries one candidate after the other, as `decide` says, until one answers. */
+/** Tries the candidates one after the other, as `decide` says, until one answers. */
 class CandidatesInTurn {
   readonly #attempts: Attempts;
   readonly #failures: JudgedFailure[] = [];
-  /** The last failed attempt. While no candidate was tried, this is the first one passed over. */
+  /** The last failed attempt. Until the gateway has tried a candidate, this is the first candidate that it skipped. */
   #failed: { readonly candidate: Candidate; readonly failure: JudgedFailure } | undefined;
 
   constructor(
@@ -115,7 +115,7 @@ class CandidatesInTurn {
     call.onEnd(() => this.#attempts.relay?.chunks.cancel());
   }
 
-  /** Returns the answer. @throws GatewayError if no candidate answers, ClientLeft */
+  /** Returns the answer. @throws GatewayError if no candidate answers, ClientLeft if the client has disconnected */
   answer(): Promise<Answered> {
     return this.#take(this.#attempts.take());
   }
@@ -175,7 +175,7 @@ class CandidatesInTurn {
 }
 
 /**
- * Charges the input of a call whose upstream thought for as long as the call's limit explains, and may still work.
+ * Charges the input of a call that reached the long timeout its output limit allows, while the upstream may still work.
  * @throws UPSTREAM_TIMEOUT if the client still waits
  */
 async function chargeThought(
@@ -190,14 +190,15 @@ async function chargeThought(
   const { chargedE8 } = await call.reservation.settle(ending);
   if (call.hasLeft) return;
   throw fail('UPSTREAM_TIMEOUT', {
-    message: 'The upstream works for longer than the gateway waits. Its input was charged. Stream long answers.',
+    message:
+      'The upstream needs longer than the gateway waits. The input of the call was charged. Stream long answers.',
     details: { attempts },
     retryable: false,
     headers: { 'X-AI-Cost': formatUsd(chargedE8) },
   });
 }
 
-/** True if the last upstream's own error says more than that all candidates failed. */
+/** Returns whether the last upstream's own error is more useful to the client than the general error. */
 function isForTheCaller(last: JudgedFailure | undefined, { relayLastError }: FailoverSettings): boolean {
   if (last === undefined) return false;
   if (relayLastError) return last.outcome === 'status' || last.outcome === 'error_event';

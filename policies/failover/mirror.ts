@@ -12,12 +12,12 @@ import type { TraceHeaders } from '../../core/traces/tracing';
 import { bytesOf } from '../../core/wire/chunk-reader';
 import { type Attempted, attempt, noteMade, translate } from './attempt';
 
-/** The longest time for a mirror. The gateway cancels a longer one and counts it as failed. */
+/** How long a mirrored call may last, in milliseconds. The gateway cancels a longer one and counts it as failed. */
 const MAX_MIRROR_MS = 120_000;
 
 /**
- * Sends a call that has ended also to the treatment of a rollout, reads the answer and drops it. Only the rollout gets its times
- * and cost. It runs in the background, and it is skipped when too many mirrors are under way.
+ * Repeats a call that has ended at the treatment of a rollout, reads the answer and drops it. Only the rollout gets its times and cost. It
+ * runs in the background. The gateway skips it when too many mirrored calls are under way.
  */
 export function sendMirror(mirror: Mirror, call: MirroredCall, gateway: Gateway, preambleHoldMs: number): void {
   const { request } = call;
@@ -41,7 +41,7 @@ export function sendMirror(mirror: Mirror, call: MirroredCall, gateway: Gateway,
     .then((measured) => {
       clearTimeout(timer);
       ended();
-      // A mirror that the gateway cancels because the process stops is no failure.
+      // A mirrored call that the gateway cancels because the process stops is no failure.
       if (caller.hasLeft && gateway.isStopping()) return;
       const { name, run, stage, isDrawn } = mirror.part;
       const { accountId } = call.key;
@@ -55,9 +55,9 @@ type MirroredCall = {
   readonly request: ModelRequest;
 } & Pick<Call, 'trace' | 'traceHeaders'>;
 
-/** Records the attempt of a mirror, best effort: no customer pays for it, and no call waits for its row. */
+/** Records the attempt of a mirrored call, best effort: no customer pays for it, and no call waits for its row. */
 function record(making: MadeAttempt, { id, key }: MirroredCall, { database, log }: Gateway): void {
-  // The upstream was not tried.
+  // The gateway skipped the upstream, so there is no attempt to record.
   if (making.outcome === 'not_translatable') return;
   const row = { requestId: id, accountId: key.accountId, made: [recordedAttempt(making, 0)] };
   insertAttempts(database, [row]).catch((error: unknown) =>
@@ -106,7 +106,7 @@ async function measure(
   return { isError: false, costE8, firstTokenMs, wholeMs };
 }
 
-/** Returns the usage of a whole answer; undefined if there is no answer or it is not whole. */
+/** Returns the usage of a complete answer; undefined if there is no answer or it is incomplete. */
 async function usageOf(answer: Answer): Promise<Usage | undefined> {
   if (answer.kind === 'body') return answer.usage;
   if (answer.kind !== 'stream') {
@@ -123,7 +123,7 @@ async function usageOf(answer: Answer): Promise<Usage | undefined> {
   return events.isWhole ? usage : undefined;
 }
 
-/** True if the reported usage is possible. An upstream may report anything, so counts above what its model can read and write are ignored. */
+/** Returns whether the reported usage is possible. An upstream may report anything, so counts above what its model can read and write are ignored. */
 function isCounted(usage: Usage, { model }: Candidate, { choices, inputs = 1 }: ModelRequest): boolean {
   const most = (model.context * inputs + model.maxOutput) * choices;
   return usage.passes.every(({ counts }) =>
@@ -131,7 +131,7 @@ function isCounted(usage: Usage, { model }: Candidate, { choices, inputs = 1 }: 
   );
 }
 
-/** The caller of a mirror: no client waits for the answer, and the gateway itself "leaves" when it gives up. */
+/** The caller of a mirrored call. No client waits for the answer; when the gateway gives up, this caller counts as having left. */
 class DetachedCaller {
   hasLeft = false;
   traceHeaders: TraceHeaders | undefined;

@@ -6,10 +6,10 @@ import { Translation } from '../../core/protocols/translation';
 import { type ChunkReader, readAll } from '../../core/wire/chunk-reader';
 import { type SseFrame, SseSplitter } from '../../core/wire/sse';
 
-/** The largest stream that becomes a body. */
+/** The largest stream that the gateway converts to a body, in bytes. */
 const MAX_BYTES = 1024 * 1024;
 
-/** Returns a translation within one protocol, which makes a stream of a body and a body of a stream; undefined where there is none. */
+/** Returns a translation within one protocol, between stream and body; undefined if the protocol has none. */
 export function sameProtocol(candidate: Candidate, request: ModelRequest, requestId: string): Translation | undefined {
   const { protocol, stream, choices } = request;
   if (!TRANSLATED.some((each) => each === protocol)) return undefined;

@@ -1,9 +1,9 @@
 const SHARE_OF_CALLS = 0.2;
 const WINDOW_SECONDS = 10;
-/** Three further attempts a second are always allowed. One call a second may then try four upstreams, which overloads none of them. */
+/** How many further attempts are always allowed in the window: three a second. One call a second can then try four upstreams, which overloads none. */
 const MIN_ATTEMPTS = 3 * WINDOW_SECONDS;
 
-/** The budget for further attempts, so that retries do not multiply an outage. It counts calls and spent attempts by the second. */
+/** The budget for further attempts, so that retries do not multiply an outage. It counts calls and spent attempts per second. */
 export class RetryBudget {
   readonly #calls = new Float64Array(WINDOW_SECONDS);
   readonly #spent = new Float64Array(WINDOW_SECONDS);
@@ -28,7 +28,7 @@ export class RetryBudget {
     this.#spentInWindow += 1;
   }
 
-  /** Returns the slot of this second and clears the slots that have left the window. */
+  /** Returns the counters of the current second and clears those that have left the window. */
   #slot(): number {
     const second = Math.floor(this.nowMs() / 1_000);
     for (let passed = Math.max(this.#second, second - WINDOW_SECONDS) + 1; passed <= second; passed += 1) {

@@ -7,7 +7,7 @@ import { classifyDialFailure, type Egress, wasReusedConnection } from '../../cor
 import type { ExchangeHead, UpstreamExchange } from '../../core/wire/upstream-exchange';
 import type { UpstreamSocket } from '../../core/wire/upstream-socket';
 
-/** The call of an attempt. A mirror has no key: no customer pays for it, and it ends as soon as it is cancelled. */
+/** The call of an attempt. A mirrored call has no key: no customer pays for it, and its attempt ends as soon as the gateway cancels it. */
 export type AttemptingCall = Pick<Call, 'onLeave'> &
   Partial<
     Pick<Call, 'id' | 'leftAtMs' | 'newIds' | 'onCutOff' | 'room' | 'traceHeaders' | 'upstreamSocket'> &
@@ -25,8 +25,8 @@ interface Sending {
 
 /**
  * Sends the call to a candidate.
- * @param answered gets the head of the answer
- * @param failed gets the reason why there is none
+ * @param answered receives the head of the answer
+ * @param failed receives the error if no head came
  */
 export function send(
   sending: Sending,
@@ -36,7 +36,7 @@ export function send(
 ): void {
   const { patience } = sending;
   const broken = (error: unknown): void => {
-    // The upstream closed an idle connection just when the gateway reused it, and never saw the request.
+    // The upstream closed an idle connection just when the gateway reused it. It never saw the request, so sending it again is safe.
     const isFree = wasReusedConnection(error) && classifyDialFailure(error) === 'reset' && patience.mayAskAgain;
     if (isFresh || !isFree) failed(error);
     else send(sending, answered, failed, true);
@@ -65,15 +65,15 @@ function ask({ candidate, asked, egress, patience, socket }: Sending, isFresh: b
   return askUpstream(candidate, asked, pool, isFresh, patience.thinks);
 }
 
-/** The longest time for connecting and for the head of the answer together; docs/contract.md, section 10. */
+/** How long connecting and the head of the answer may take together, in milliseconds; docs/contract.md, section 10. */
 const MAX_HEAD_WAIT_MS = 120_000;
 
 /**
- * Ends an attempt if the head, or the first content of a stream, does not come in time. If the client leaves, the attempt ends at
- * once unless the upstream has taken the whole request; then it ends after `drainMs`.
+ * Ends an attempt if the head, or the first content of a stream, does not arrive in time. If the client disconnects, the attempt ends at
+ * once. If the upstream has already received the whole request, the attempt ends after `drainMs` instead.
  */
 export class AttemptDeadlines {
-  /** The call may be silent for as long as its limit explains. */
+  /** Whether the call's output limit justifies a longer silence than the upstream's timeouts. */
   readonly thinks: boolean;
   readonly #head: NodeJS.Timeout;
   readonly #content: NodeJS.Timeout | undefined;
@@ -81,15 +81,15 @@ export class AttemptDeadlines {
   readonly #drainMs: number | undefined;
   #absence: NodeJS.Timeout | undefined;
   #exchange: UpstreamExchange | undefined;
-  /** The upstream was silent for too long. */
+  /** Whether the attempt ended because the upstream was silent for too long. */
   isOver = false;
-  /** The attempt was cancelled because the client left or the call was cut off. */
+  /** Whether the attempt was cancelled because the client disconnected or the gateway cut the call off. */
   isCancelled = false;
-  /** The client left after the upstream took the request. Then the time for reading on, or the money, ran out. */
+  /** Whether the client left after the upstream received the request, and then `drainMs` ended, which time or money limits. */
   isAbandoned = false;
   #hasEnded = false;
 
-  /** @param thinkingMs the time for an unstreamed call whose limit explains more than the timeouts; undefined for others */
+  /** @param thinkingMs the timeout of an unstreamed call whose output limit justifies more than the upstream's timeouts; otherwise undefined */
   constructor(
     upstream: Upstream,
     isStream: boolean,
@@ -108,12 +108,12 @@ export class AttemptDeadlines {
     this.#stopListening = call.onLeave(() => this.#clientLeft());
   }
 
-  /** True if the upstream took a call whose limit explains its silence, and may still work for it. */
+  /** Whether the attempt timed out after the long silence that the call's output limit justifies, so that the upstream may still work. */
   get hasThought(): boolean {
     return this.thinks && this.isOver && this.#exchange?.isRequestSent === true;
   }
 
-  /** True while a request that failed on a reused connection may be sent again: the client still waits. */
+  /** Whether the client still waits, so that a request that failed on a reused connection may be sent again. */
   get mayAskAgain(): boolean {
     return !this.#hasEnded && this.#absence === undefined;
   }
@@ -127,7 +127,7 @@ export class AttemptDeadlines {
     clearTimeout(this.#head);
   }
 
-  /** Stops the timers, because the attempt has a result. From here on later steps watch the answer. */
+  /** Stops the timers, because the attempt has a result. Later steps watch the rest of the answer. */
   stop(): void {
     clearTimeout(this.#head);
     clearTimeout(this.#content);

@@ -12,7 +12,7 @@ type GiveBack = () => void;
 
 interface Slots {
   taken: number;
-  /** The limit in the newest configuration. */
+  /** The value of `maxConcurrent` in the newest configuration. */
   most: number;
   readonly queue: FairQueue<(slot: GiveBack) => void>;
 }
@@ -21,7 +21,7 @@ interface Slots {
 export class UpstreamSlots {
   readonly #byUpstream = new Map<string, Slots>();
 
-  /** Takes a slot. Returns what gives it back, later if the call has to wait; undefined if the upstream stays busy or the client leaves. */
+  /** Takes a slot. Returns the function that frees it, after a wait if needed; undefined if the upstream stays busy or the client leaves. */
   take(
     { name, maxConcurrent }: Pick<Upstream, 'name' | 'maxConcurrent'>,
     call: FailoverCall,
@@ -43,7 +43,7 @@ export class UpstreamSlots {
 
 const NOTHING_TO_GIVE_BACK = () => undefined;
 
-/** Takes a slot. When the call gives it back, the next call in turn gets it. */
+/** Takes a slot and returns the function that frees it. The slot then passes to the next call in the queue. */
 function occupy(slots: Slots): GiveBack {
   slots.taken += 1;
   let isTaken = true;

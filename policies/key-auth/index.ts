@@ -42,15 +42,15 @@ export default definePolicy({
   },
 });
 
-/** Begins the call of a valid key. @throws CONCURRENCY_LIMIT */
+/** Starts the call of a valid key. @throws CONCURRENCY_LIMIT */
 function admit(
   gateway: Gateway,
   call: CallWith<never>,
   key: CallKey,
   limits: ConcurrencyLimits,
 ): { readonly key: CallKey } {
-  // From here on the client sees a refusal, and a usage record is written for it, only if the key is still valid. Once there
-  // is a reservation the ledger has confirmed the key, and settling writes the record.
+  // The client sees a refusal, and a usage record is written for it, only if the key is still valid. A reservation proves that the ledger has
+  // confirmed the key; settling then writes the record.
   call.onRefusal(async (error) => {
     if (call.facts.reservationId !== undefined || isKeyRefusal(error)) return error;
     const shown = await confirmed(gateway, key, error);
@@ -72,8 +72,8 @@ function limitsOf({ concurrentCallsPerKey, concurrentCallsPerAccount }: LimitSet
 }
 
 /**
- * Returns the error that the client gets if its key is still valid. A refusal that the client caused counts against the key's
- * limit per minute. When that limit is used up, the client gets the limit's error instead.
+ * Returns the error that the client gets if its key is still valid. A refusal caused by the client counts against the key's limit per
+ * minute. When that limit is used up, the client gets the limit's error instead.
  * @throws INVALID_API_KEY, API_KEY_EXPIRED, ADDRESS_NOT_ALLOWED, LEDGER_UNAVAILABLE
  */
 async function confirmed(gateway: Gateway, key: CallKey, error: GatewayError): Promise<GatewayError> {

@@ -3,16 +3,16 @@ import type { OpenedHost } from '../../core/catalog/upstream';
 import { BACKSLASH, COLON, SPACE } from '../../core/http/json-bytes';
 import { type JsonToken, MAX_TOKEN_TEXT_BYTES } from '../../core/http/json-scanner';
 
-/** The kinds of places at which a request brings content: by an address, as a file, or as sound. The last two may also be bare base64. */
+/** The kinds of fields in which a request has content: an address, a file, or sound. `file` and `sound` may also hold bare base64. */
 export type ContentPlace = 'address' | 'file' | 'sound';
 
-/** Decides which addresses of content a request may have. A vendor reads them with rights that the customer does not have. */
+/** Decides which addresses of content a request may contain. A vendor reads them with permissions that the customer does not have. */
 export interface AddressGate {
-  /** Returns what is expected instead of this string; undefined if a vendor may read it. */
+  /** Returns a description of the expected value if this string is not allowed; undefined if a vendor may read it. */
   problemOf(token: JsonToken, place: ContentPlace): string | undefined;
 }
 
-/** What is expected instead of an address that is not of the web. */
+/** What the gateway expects instead of an address that is neither http nor https. */
 export const FOREIGN_PROBLEM = 'expected an http or https address, or data: with the type of an image or document';
 const EXPECTED_IN: Readonly<Record<ContentPlace, string>> = {
   address: FOREIGN_PROBLEM,
@@ -22,7 +22,7 @@ const EXPECTED_IN: Readonly<Record<ContentPlace, string>> = {
 const OPENED =
   "a vendor reads this host with the platform's credential; expected an address that is open to everybody, or the content itself as data:";
 
-/** The types that `data:` may have. Some programs write every `/` as `\/`. */
+/** The media types that a `data:` URL may have, for each kind of field. Some programs write every `/` as `\/`. */
 const DATA: Readonly<Record<ContentPlace, RegExp>> = {
   address: /^"data:(?:image|application|text)\\?\/[\w.+-]+[;,]/i,
   file: /^"data:(?:image|application|text)\\?\/[\w.+-]+[;,]/i,
@@ -30,22 +30,22 @@ const DATA: Readonly<Record<ContentPlace, RegExp>> = {
 };
 const BASE64 = /^"(?:[\w+/=-]|\\[/rn])*"?$/;
 
-/** One reading of the authority: no white space, no `\`, which some readers take for `/`, and one `@` at most. */
+/** Matches a web address whose host all parsers read alike: no white space, no `\`, which some parsers take for `/`, and one `@` at most. */
 const WEB = /^https?:\/\/(?:[^\s/?#\\@]*@)?[^\s/?#\\@]+(?:[/?#]|$)/i;
 
-/** Matches an address of another kind. */
+/** Matches an address with another scheme than http and https. */
 const FOREIGN = /^\s*(?!https?:)[a-z][a-z0-9+.-]*:\/\//i;
 const SCHEME_BYTES = 64;
 
 /**
- * Whether a string is an address that is not of the web, such as `gs://bucket/object`, also with the tabs and line breaks that
- * readers of addresses drop.
+ * Returns whether a string is an address with another scheme than http and https, such as `gs://bucket/object`. It ignores tabs and line
+ * breaks, because parsers of addresses drop them.
  */
 export function isForeign(token: JsonToken): boolean {
   return mayHaveScheme(token) && FOREIGN.test(textOf(token).replaceAll(/[\t\r\n]/g, ''));
 }
 
-/** Most strings are no address, which their first word shows. A scheme may be written with escapes, and may follow white space. */
+/** Returns whether a string may begin with a scheme. Its first word rules this out for most strings. Escapes and white space are allowed. */
 function mayHaveScheme(token: JsonToken): boolean {
   let isSpace = true;
   for (let at = 1; at < SCHEME_BYTES; at += 1) {
@@ -60,12 +60,12 @@ function mayHaveScheme(token: JsonToken): boolean {
 
 const IN_SCHEME = Uint8Array.from({ length: 256 }, (_, byte) => +/[a-z0-9+.-]/i.test(String.fromCharCode(byte)));
 
-/** Returns the text of a string; of one that is longer than 4 KiB only the beginning, with its escapes. */
+/** Returns the text of a string; for a string longer than 4 KiB only the beginning, with its escapes. */
 function textOf(token: JsonToken): string {
   return token.text() ?? token.head(MAX_TOKEN_TEXT_BYTES).slice(1).replaceAll('\\/', '/');
 }
 
-/** Returns the gate for the upstreams of a configuration, because a customer chooses neither of them. */
+/** Returns the gate for all upstreams of a configuration, because a customer cannot choose which upstream or adapter serves a call. */
 export function openAddressGate(upstreams: readonly Pick<Upstream, 'url' | 'adapters'>[]): AddressGate {
   const opened = upstreams.flatMap(openedBy);
   return {
@@ -94,7 +94,7 @@ function isSigned({ searchParams }: URL, { signedBy = [] }: OpenedHost): boolean
   return signedBy.some((name) => (searchParams.get(name) ?? '') !== '');
 }
 
-/** Returns the host as WHATWG readers see it, without port and trailing dot. */
+/** Returns the host as WHATWG parsers read it, without port and trailing dot. */
 function hostOf({ hostname }: URL): string {
   return hostname.replace(/\.+$/, '');
 }

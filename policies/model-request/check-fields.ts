@@ -16,11 +16,11 @@ export interface CheckedFields
   readonly weighed: ClassifiedMembers;
 }
 
-/** The longest model name. Usage records are found by it, and Postgres limits the size of an index entry. */
+/** The length limit of a model name. Usage records have an index on it, and Postgres limits the size of an index entry. */
 const MAX_MODEL_NAME_LENGTH = 256;
-/** The most bytes of a tool whose rule depends on its form. Tools that run at the vendor are described in a few words. */
+/** The size limit of a tool whose cost rule depends on its content, in bytes. Tools that run at the vendor have short descriptions. */
 const MAX_FORMED_TOOL_LENGTH = 65_536;
-/** The most characters of a name in an error. */
+/** How many characters of a member's name an error shows. */
 const MAX_PARAM_LENGTH = 100;
 
 /** The members of each protocol whose values are checked, in the order of the table. */
@@ -50,7 +50,7 @@ export function checkFields(
   if (fault !== undefined) throw fault;
   const weighed = weighMembers(protocol, places.keys(), body.texts, observer.repeated, settings);
   limitTools(protocol, observer, body);
-  // Upstreams differ in which of two limits they read, so the larger one counts.
+  // Upstreams differ in which of two limits they obey, so the larger one counts.
   let maxOutputTokens = hasOutput(protocol) ? undefined : 0;
   for (const name of PROTOCOLS[protocol].limits) {
     const limit = body.number(name);
@@ -66,19 +66,19 @@ export function checkFields(
   };
 }
 
-/** Decides the rule of each tool for which the type alone does not decide. */
+/** Decides the cost rule of each tool whose type alone does not decide it. */
 function decideForms(observer: CallObserver, chunks: readonly Buffer[]): void {
   for (const place of observer.formedTools) {
     const { index } = place;
     const text = textOfTool(place, chunks);
-    // Any key may stand in `parameters`, because the schema of a client's tool has keys such as `additionalProperties`.
+    // Keys inside `parameters` are unrestricted, because the schema of a client's tool has keys such as `additionalProperties`.
     if (text === undefined || hasDoubtfulKeys(text, 'parameters'))
       throw invalid(`tools[${index}]`, 'has a form that the gateway does not know');
     observer.decideForm(place, JSON.parse(text) as Readonly<Record<string, unknown>>);
   }
 }
 
-/** Refuses tools that could read what the vendor keeps for another account. */
+/** Rejects tools that could read what the vendor keeps for another account. */
 function checkOpenTools({ openTools }: CallObserver, chunks: readonly Buffer[]): void {
   for (const place of openTools) {
     const text = textOfTool(place, chunks);
@@ -95,7 +95,7 @@ function textOfTool({ from, to }: ItemPosition, chunks: readonly Buffer[]): stri
   return to - from > MAX_FORMED_TOOL_LENGTH ? undefined : sliceChunks(chunks, from, to).toString();
 }
 
-/** Gives the tools that share one limit the limit of the body, or the place where the gateway can write it. */
+/** Sets the limit of the tools that share one: the body's own limit, or the position at which the gateway can write one. */
 function limitTools(protocol: Protocol, observer: CallObserver, body: Members): void {
   const { toolLimit } = REQUEST_TABLES[protocol];
   if (toolLimit === undefined) return;
@@ -111,9 +111,9 @@ function invalid(param: string, problem: string): GatewayError {
   return fail('INVALID_FIELD', { param, message: `${param}: ${problem}` });
 }
 
-/** The top-level members of a body, with the text of the short values. */
+/** The top-level members of a body, with the JSON text of the short values. */
 class Members {
-  /** Raw JSON text of the short values. */
+  /** The raw JSON text of the short values, by member name. */
   readonly texts = new Map<string, string>();
 
   constructor(
@@ -135,12 +135,12 @@ class Members {
     if (typeof model !== 'string' || model === '') throw invalid('model', 'expected a non-empty string');
     if (model.length > MAX_MODEL_NAME_LENGTH)
       throw invalid('model', `expected at most ${MAX_MODEL_NAME_LENGTH} characters`);
-    // The name goes into the usage record, and Postgres rejects NUL characters and lone surrogates.
+    // The usage record contains the name, and Postgres rejects NUL characters and lone surrogates.
     if (/\p{Cc}|\p{Cs}/u.test(model)) throw invalid('model', 'expected no control characters');
     return model;
   }
 
-  /** Checks that a value is there if it must be, and that it is of its kind. */
+  /** Checks that a required value is present, and that a value is of the expected kind. */
   check(name: string, { is, isRequired = false, replacedBy = [] }: MemberRow): void {
     const place = this.places.get(name);
     if (place === undefined && !isRequired) return;
@@ -152,7 +152,7 @@ class Members {
     }
   }
 
-  /** Whether a value is of its kind. A list or a text may be 20 MB long, so only its first byte is read. */
+  /** Returns whether a value is of the kind. A list or a text may be 20 MB long, so only its first byte is read. */
   #isOf(kind: Kind, name: string, { valueStart }: MemberPlace): boolean {
     if ('begins' in kind) return kind.begins.includes(textOfChunks(this.chunks, valueStart, valueStart + 1));
     if (!this.texts.has(name)) throw invalid(name, 'is too long');
@@ -168,7 +168,7 @@ class Members {
     return this.value(name) as number | undefined;
   }
 
-  /** Returns where the gateway writes a number that the body lacks: over its `null`, or as the first member. */
+  /** Returns the position at which the gateway writes a number that the body lacks: over its `null`, or as the first member. */
   placeFor(name: string): LimitPlace {
     const place = this.places.get(name);
     if (place !== undefined) return { from: place.valueStart, to: place.end, name: undefined };

@@ -14,7 +14,7 @@ import { callRules } from './observe-call';
 import { RequestReader, type RequestSettings } from './read-request';
 import { acceptedRoles } from './roles';
 
-/** The limits of a body (docs/contract.md, section 10); the times are settings. */
+/** The limits of a request body (docs/contract.md, section 10). Its time limits are settings. */
 export const REQUEST_BODY_LIMITS: Omit<BodyLimits, 'totalMs' | 'slowMs'> = {
   maxBytes: 20_971_520,
   minBytesPerSecond: 1_024,
@@ -108,7 +108,7 @@ export default definePolicy({
     };
     return (call, incoming) => {
       const { facts } = call;
-      // The ids are set before the body is read, because a call whose body is refused belongs to its session too.
+      // The ids are set before the body is read, because a call with a rejected body also belongs to its session.
       const head = meaningOf(incoming);
       facts.sessionId = head.recordedSession;
       facts.agentId = head.recordedAgent;

@@ -2,34 +2,34 @@ import { fail, type GatewayError } from '../../core/base/errors';
 import { QUOTE, ZERO } from '../../core/http/json-bytes';
 import type { JsonToken } from '../../core/http/json-scanner';
 
-/** The most inputs of one call, as the vendor limits them. */
+/** How many inputs one call may have. The vendor has the same limit. */
 const MAX_INPUTS = 2_048;
 
-/** The depth of the list that `input` may be, and below it the depth of a list of tokens. */
+/** The depth of the list in `input`. A list of tokens inside it is one deeper. */
 const LIST = 2;
 const TOKENS = 3;
 
-/** The kind of the items in the list. */
+/** The kind of the items in the list. All items of one list have the same kind. */
 type Kind = 'a string' | 'a token' | 'a list of tokens';
 
-/** The most digits of a token. No vocabulary needs more. */
+/** The length limit of a token number in digits. No vocabulary needs more. */
 const MAX_DIGITS = 10;
 
-/** Reads the `input` of an embeddings call while it arrives: texts, or the numbers of tokens. */
+/** Reads the `input` of an embeddings call while it arrives: texts, or token numbers. */
 export class InputReader {
-  /** The number of texts and lists of tokens. The vendor reads each of them up to the context window. */
+  /** How many texts and lists of tokens there are. The vendor reads each up to the context window. */
   count = 0;
-  /** The number of tokens that stand in the body as numbers. */
+  /** How many tokens the body contains as numbers. */
   tokens = 0;
-  /** The bytes of the lists of these numbers. */
+  /** The size of the lists of token numbers in the body, in bytes. */
   tokenBytes = 0;
   fault: GatewayError | undefined;
 
   #kind: Kind | undefined;
-  /** The items of the list so far, and those of the list of tokens under way. */
+  /** How many items the list has so far, and how many the current list of tokens has. */
   #items = 0;
   #inner = 0;
-  /** Where the list of each depth begins. */
+  /** The position in the body at which the list of each depth begins. */
   readonly #starts: number[] = [];
 
   open(depth: number, isObject: boolean, start: number): void {
@@ -87,7 +87,7 @@ export class InputReader {
     if (this.count > MAX_INPUTS) this.#invalid('input', `expected at most ${MAX_INPUTS} inputs`);
   }
 
-  /** Returns the path of the value under way in a container of this depth. */
+  /** Returns the path of the current value in a container of this depth. */
   #placeIn(depth: number): string {
     if (depth < LIST) return 'input';
     if (this.#kind !== 'a list of tokens' || depth === LIST) return `input[${Math.max(this.#items - 1, 0)}]`;

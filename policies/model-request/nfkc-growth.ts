@@ -3,17 +3,17 @@ import { BACKSLASH } from '../../core/http/json-bytes';
 const LETTER_U = 0x75;
 const NINE = 0x39;
 const MAX_CODE_POINT = 0x10ffff;
-/** The bytes of an escape such as \\ufdfa. */
+/** The length of an escape such as \\ufdfa, in bytes. */
 const ESCAPE = 6;
 
-/** By character: by how many bytes NFKC makes it longer, plus 1; 0 if that was not computed yet. */
+/** For each character: the number of bytes that NFKC adds, plus 1; 0 if not computed yet. */
 const KNOWN = new Uint8Array(MAX_CODE_POINT + 1);
 
 /** Returns by how many bytes NFKC may make the text of a JSON body longer. Characters that become shorter do not count. */
 export function nfkcGrowth(chunks: readonly Uint8Array[]): number {
   let growth = 0;
   let character = 0;
-  /** How many bytes of the character are still to come, and how many digits of its escape. */
+  /** How many bytes of the current character are missing, and how many digits of its escape. */
   let bytes = 0;
   let digits = 0;
   let previous = 0;
@@ -52,7 +52,7 @@ function growthOf(character: number): number {
   const known = KNOWN[character] as number;
   if (known > 0) return known - 1;
   const text = String.fromCodePoint(character);
-  // These marks may join a letter that had other marks, and leave those alone.
+  // Such a mark may combine with a letter that had other marks, which are then separate characters.
   const separated = character >= 0x31b && character <= 0x331 ? 3 : 0;
   const growth = Math.max(0, Buffer.byteLength(text.normalize('NFKC')) - Buffer.byteLength(text)) + separated;
   KNOWN[character] = growth + 1;

@@ -20,36 +20,36 @@ const TYPE = knownWord('type');
 const AUDIO = knownWord('audio');
 const MAX_USES = knownWord('max_uses');
 const CACHE_CONTROL = knownWord('cache_control');
-/** The value of `ttl` that means an hour. The text elsewhere in the body only makes the hold larger. */
+/** The value of `ttl` that means an hour. The same text elsewhere in the body only makes the hold larger. */
 const HOUR = knownWord('1h');
 
-/** The member under way: the conversation, whatever it is called, the tools, the input of an embeddings call, or another one. */
+/** The top-level member that is being read: the conversation (under any name), the tools, the input of an embeddings call, or another one. */
 const OTHER = 0;
 const CONVERSATION = 1;
 const TOOLS = 2;
 const INPUT = 3;
 type Section = typeof OTHER | typeof CONVERSATION | typeof TOOLS | typeof INPUT;
 
-/** The most tools that run at the vendor, or whose text must be read. Real requests have a few. */
+/** How many tools may run at the vendor or have a text that must be read. Real requests have a few. */
 const MAX_VENDOR_TOOLS = 1_000;
 
-/** The most items that a conversation may name, because each needs a look-up. Real conversations name far fewer. */
+/** How many items a conversation may reference, because each needs a look-up. Real conversations reference far fewer. */
 const MAX_REFERENCES = 2_000;
 
-/** The depth of an item of the conversation or of `tools`, and below it the depth of the list. */
+/** The depth of an item of the conversation or of `tools`, and the depth of the list around it. */
 const ITEM = 3;
 const LIST = 2;
-/** The depth of a part inside a part, such as the content of a tool's result. */
+/** The depth of a content part inside another part, such as the content of a tool's result. */
 const DEEPEST_ENTRY = 7;
-/** Deeper than any JSON that is read. */
+/** A depth below any JSON that the gateway reads. */
 const NOWHERE = 1_000;
 
-/** What the reading of all bodies of one protocol has in common. */
+/** What all bodies of one protocol have in common for the observer. */
 export interface CallRules extends PartRules {
   readonly protocol: Protocol;
   readonly roles: AcceptedRoles;
   readonly conversation: string;
-  /** Whether an item of the conversation is itself a content part. Such items need not be messages and may have no role. */
+  /** Whether each item of the conversation is itself a content part. Such items need not be messages and may have no role. */
   readonly itemsAreParts: boolean;
 }
 
@@ -65,8 +65,8 @@ export function callRules(
 }
 
 /**
- * Reads a call's body while it arrives: notes its members, checks the conversation and `tools`, and reads the content parts. It
- * keeps errors instead of throwing them, because the body may turn out not to be JSON at all.
+ * Reads a call's body while it arrives: records its members, checks the conversation and `tools`, and reads the content parts. It stores
+ * errors instead of throwing them, because the body may turn out not to be JSON at all.
  */
 export class CallObserver implements JsonObserver {
   readonly members = new TopLevelMembers(ONCE);
@@ -75,45 +75,45 @@ export class CallObserver implements JsonObserver {
   readonly inputs: InputReader | undefined;
 
   readonly parts: PartReader;
-  /** Members that stand in the body twice; undefined if there are none. JSON readers differ in which one they use. */
+  /** Members that occur twice in the body; undefined if there are none. JSON parsers differ in which value they use. */
   repeated: Set<string> | undefined;
-  /** How many entries the lists outside of content parts have: turns, calls, instructions, tools and stop sequences. */
+  /** How many entries the lists outside of content parts have: turns, calls, instructions, tools and stop sequences together. */
   entries = 0;
-  /** How many times the tools cost the model's `toolOverheadTokens`. */
+  /** How many times the tools add the model's `toolOverheadTokens`. */
   toolOverheads = 0;
-  /** How many further times the vendor may run the model because of a tool without a price of its own. */
+  /** How many more times the vendor may run the model because of tools without a price of their own. */
   furtherPasses = 0;
-  /** Tools that run at the vendor, in the form of `ToolUse`; undefined if there are none. */
+  /** Tools that run at the vendor, as values of `ToolUse`; undefined if there are none. */
   toolUses: ToolUse[] | undefined;
-  /** What else the vendor charges apart, by name; undefined if there is nothing. */
+  /** Other things that the vendor charges separately, by name; undefined if there are none. */
   extras: Map<string, Extra> | undefined;
-  /** Tools that could name something that the vendor keeps. */
+  /** Tools that could name an object kept by the vendor. */
   readonly openTools: ItemPosition[] = [];
-  /** Tools whose rule is decided when the whole body is there. */
+  /** Tools whose cost rule is decided when the whole body has arrived. */
   readonly formedTools: FormedPlace[] = [];
-  /** Items of the conversation that name an item of an earlier answer to the same account. */
+  /** Items of the conversation that reference an item of an earlier answer to the same account. */
   readonly references: ItemPosition[] = [];
   /** The kinds of objects that the vendor's tools may create; undefined if there are none. */
   makes: SharedObject[] | undefined;
 
-  /** Whether the body asks for something to be kept in the vendor's cache, and whether it names an hour. */
+  /** Whether the body requests anything to be stored in the vendor's cache, and whether it requests this for an hour. */
   namesCache = false;
   namesHour = false;
 
-  /** Whether the top-level member under way is in no table, so that it may bring anything. */
+  /** Whether the current top-level member is in no table, so that it may contain anything. */
   #isUnknown = false;
-  /** A bit for each depth: whether the container under way is a list, and whether it is an entry of one. */
+  /** One bit per depth: whether the current container is a list, and whether it is an entry of a list. */
   #lists = 0;
   #inLists = 0;
   #section: Section = OTHER;
-  /** The least depth at which content parts are read now. */
+  /** The depth from which on the reader looks for content parts in the current member. */
   #partsFrom = NOWHERE;
   #item = -1;
-  /** The key under way in that item; undefined if it is too long. */
+  /** The current key in the current item; undefined if it is too long. */
   #key: JsonWord | undefined;
   #hasRole = false;
   #itemStart = 0;
-  /** The type of the tool under way, and its limit. A tool without a type runs at the client. */
+  /** The type of the current tool, and its limit. A tool without a type runs at the client. */
   #toolType: string | undefined;
   #maxUses: MaxUses | undefined;
   #vendorTools = 0;
@@ -181,7 +181,7 @@ export class CallObserver implements JsonObserver {
     if (depth >= this.#partsFrom) this.parts.scalar(depth, firstByte, token);
   }
 
-  /** Counts the objects in the lists of the body, and in the lists of these objects. `PartReader` counts those in content parts. */
+  /** Counts the objects in the lists of the body, and in the lists of these objects. `PartReader` counts the objects in content parts. */
   #countEntry(depth: number, isObject: boolean): void {
     const isInList = this.#isList(depth - 1) && (depth === ITEM || ((this.#inLists >> (depth - 2)) & 1) === 1);
     const isEntry = isObject && isInList;
@@ -220,7 +220,7 @@ export class CallObserver implements JsonObserver {
       this.#partsFrom = key === CONTENT ? ITEM + 1 : NOWHERE;
   }
 
-  /** Notes the key of a member. Rejects `Max_Uses`, because a reader that ignores case would take it for a limit that the gateway did not see. */
+  /** Records the key of a member. Rejects `Max_Uses`, because a parser that ignores case would take it for a limit that the gateway did not see. */
   #beginMember(token: JsonToken): void {
     const word = token.word();
     this.#enterKey(word);
@@ -285,7 +285,7 @@ export class CallObserver implements JsonObserver {
     this.#maxUses = { uses, from: token.start, to: token.end };
   }
 
-  /** Decides what a tool means if its type alone does not decide. The whole body is there. */
+  /** Decides the cost rule of a tool whose type alone does not decide it. Called when the whole body has arrived. */
   decideForm(place: FormedPlace, value: Readonly<Record<string, unknown>>): void {
     const { tool, type, index } = place;
     const form = tool.formOf(value);
@@ -322,7 +322,7 @@ export class CallObserver implements JsonObserver {
     this.#addExtra({ name: UNKNOWN_TOOL, param: `tools[${place.index}].type` });
   }
 
-  /** Weighs a tool of the request itself. @param maxUses the limit that the tool has there */
+  /** Weighs a tool in the request's own `tools`. @param maxUses the limit in that tool */
   #ownTool(rule: ToolRule, type: string, place: ItemPosition, maxUses: MaxUses | undefined): void {
     const param = `tools[${place.index}].type`;
     if (rule.names !== undefined && !this.#rules.shared.has(rule.names)) this.fault ??= notShared(rule.names, param);
@@ -333,13 +333,13 @@ export class CallObserver implements JsonObserver {
     this.#weighTool(rule, param, maxUses);
   }
 
-  /** Notes the parts with prices of their own, and the tools, that a message or an item has brought. */
+  /** Records the parts and tools of the message or item that has ended, if they have prices of their own. */
   #endParts(): void {
     const { priced, addedTools } = this.parts;
     if (priced === undefined && addedTools === undefined) return;
     const param = this.#itemParam;
     for (const [name, { needs }] of priced ?? []) this.#addExtra({ name, param, ...needs });
-    // The gateway writes no limit into a tool inside a message.
+    // The gateway cannot write a limit into a tool inside a message.
     for (const rule of addedTools ?? []) this.#weighTool(rule, param, undefined, false);
     this.parts.priced = undefined;
     this.parts.addedTools = undefined;
@@ -349,7 +349,7 @@ export class CallObserver implements JsonObserver {
     return `${this.#rules.conversation}[${this.#item}]${this.#rules.itemsAreParts ? '' : '.content'}`;
   }
 
-  /** Adds up what a tool costs. @param maxUses its own limit */
+  /** Adds the cost of a tool. @param maxUses the tool's own limit */
   #weighTool(rule: ToolRule, param: string, maxUses: MaxUses | undefined, canLimit = true): void {
     const { overheads, furtherPasses = 0, meter, isLimited, makes } = rule;
     this.toolOverheads += overheads;
@@ -373,7 +373,7 @@ export class CallObserver implements JsonObserver {
     if (!this.extras.has(extra.name)) this.extras.set(extra.name, extra);
   }
 
-  /** Returns where the gateway can write the limit of a tool, or where the request's own is. */
+  /** Returns the position at which the gateway can write the limit of a tool, or that of the request's own limit. */
   #limitPlaces(maxUses: MaxUses | undefined): Pick<ToolLimit, 'insert' | 'own'> {
     const after = this.#itemStart + 1;
     if (maxUses === undefined) return { insert: { from: after, to: after, name: 'max_uses' } };
@@ -396,7 +396,7 @@ export class CallObserver implements JsonObserver {
     }
   }
 
-  /** Rejects a spoken answer, kept by the vendor, that an assistant's message of a Chat call names. */
+  /** Rejects an assistant message of a Chat call that references a spoken answer kept by the vendor. */
   #earlierAudio(): void {
     if (this.protocol !== 'chat') return;
     this.parts.isUnbounded = true;
@@ -422,7 +422,7 @@ function objectionTo({ names, why }: Objection, param: string): GatewayError {
   return fail('MODEL_NOT_PRICED', { param, message: `The configuration has no price for a content part: ${why}.` });
 }
 
-/** Returns the type without the version at its end, because a client may write any number there. */
+/** Returns the type without the version at its end, because clients may send any version. */
 function withoutVersion(type: string): string {
   return type.replace(/_[0-9]+$/, '');
 }
@@ -434,14 +434,14 @@ const UNKNOWN_TOOL = 'a tool of an unknown type';
 const NO_PLACE = { insert: undefined } as const;
 const MAX_USES_EXPECTED = `expected an integer from 0 to ${MAX_TOOL_USES}`;
 
-/** The place of an item of the conversation or of `tools` in the body. */
+/** The position of an item of the conversation or of `tools` in the body. */
 export interface ItemPosition {
   readonly from: number;
   readonly to: number;
   readonly index: number;
 }
 
-/** A tool of the body whose form is still to be read. */
+/** A tool of the body whose content decides its cost rule and is not read yet. */
 interface FormedPlace extends ItemPosition {
   readonly tool: FormedTool;
   readonly type: string;

@@ -5,15 +5,15 @@ import { SEAL } from '../../core/protocols/seal';
 import type { ContentPlace } from './address-gate';
 import type { PartWord } from './part-words';
 
-/** A member that is read. */
+/** A member name that the gateway interprets in content parts. */
 export interface Key {
-  /** Whether its value brings the content of the part around it. */
+  /** Whether the member's value contains the content of the part around it. */
   readonly isHolder?: boolean;
-  /** The kind of address that it has. */
+  /** The kind of address that the member contains. */
   readonly place?: ContentPlace;
-  /** Whether clients send signatures back in it: visible and hidden reasoning of Messages, and reasoning of Responses. */
+  /** Whether clients return signatures in the member: visible and hidden reasoning of Messages, and reasoning of Responses. */
   readonly isSignature?: boolean;
-  /** Whether it may hold any JSON of the client, which the vendor reads as text: the arguments of a tool and their schema. */
+  /** Whether the member may contain any JSON of the client, which the vendor reads as text: the arguments of a tool and their schema. */
   readonly isPassedOver?: boolean;
 }
 
@@ -37,7 +37,7 @@ export const KEYS = {
   role: {},
   output: {},
   summary: {},
-  /** A tool that a message adds to those of the request. */
+  /** The tool that a message adds to the tools of the request. */
   definition: {},
   tools: {},
   input: { isPassedOver: true },
@@ -52,58 +52,58 @@ export const KEY_OF: ReadonlyMap<JsonWord, Key> = new Map(
 export interface PartPlaces {
   /** The depth of content parts: the objects in `messages[].content[]`, or the items of `input[]`. */
   readonly part: number;
-  /** The members of a part that are lists of parts, such as the content of a tool's result. */
+  /** The members of a part that contain lists of parts, such as the content of a tool's result. */
   readonly lists: readonly (Key | undefined)[];
-  /** Whether parts are the items of the conversation themselves. Such items may have no type and may bring tools. */
+  /** Whether the items of the conversation are themselves parts. Such items may have no type and may contain tools. */
   readonly areItems: boolean;
 }
 
 export const IN_CONTENT: PartPlaces = { part: 5, lists: [KEYS.content], areItems: false };
 export const ITEMS: PartPlaces = { part: 3, lists: [KEYS.content, KEYS.output, KEYS.summary], areItems: true };
 
-/** An address that no request may have, and what is expected there. */
+/** An address that no request may contain, and the description of what is expected instead. */
 export interface RefusedAddress {
-  /** Its place below the item, such as `[0].image_url.url`. */
+  /** The path of the address below the item, such as `[0].image_url.url`. */
   readonly path: string;
   readonly problem: string;
 }
 
 /**
- * A container that is read, and what is known of it if it is an object, whose keys may come in any order. There is one for each
- * depth, which serves one container after the other.
+ * The state of a container while it is being read. An object's keys may come in any order, so the frame collects them. Each depth has one
+ * frame, which is reused for one container after the other.
  */
 export class Frame {
-  /** Whether it is an object under way. */
+  /** Whether the container is an object that has not ended. */
   isObject = false;
-  /** The index of the value under way in a list. */
+  /** The index of the current value, if the container is a list. */
   index = -1;
-  /** The nesting depth of the content part that is read; 0 outside of content parts. */
+  /** The depth of the object that the container belongs to; 0 outside of content parts. */
   objectAt = 0;
-  /** Where the object begins in the body. */
+  /** The position in the body at which the object begins. */
   start = 0;
-  /** The key under way if it is one of `KEYS`, and its name. */
+  /** The current key if it is one of `KEYS`, and its name. */
   key: Key | undefined;
   name = '';
-  /** An address in a place that tables name, and an address that is not of the web in any other. The type of the part decides about both. */
+  /** A refused address in a member that the tables name, and a foreign address in any other member. The part's type decides whether either matters. */
   refused: RefusedAddress | undefined;
   foreign: RefusedAddress | undefined;
   hasType = false;
   word: PartWord | undefined;
-  /** The type as text if no table has it. */
+  /** The type of the object as text if no table has it. */
   unknownType: string | undefined;
-  /** The kind that its keys suggest if it has no type. */
+  /** The kind of item that the object's keys suggest if it has no type. */
   untyped: JsonWord | undefined;
-  /** Where the content of the part is: the `type` of `source`, `data` or `url`, `file_data` or `file_id`. */
+  /** The source of the part's content: the `type` of `source`, `data` or `url`, `file_data` or `file_id`. */
   source: string | undefined;
   hasSource = false;
-  /** The length of its base64 in the body. */
+  /** The length of the part's base64 content in the body, in bytes. */
   dataBytes = 0;
-  /** The detail that it asks for, and that the object in its `image_url` asks for. */
+  /** The image detail that the part requests, and the one that the object in its `image_url` requests. */
   detail: ImageDetail | undefined;
   inner: ImageDetail | undefined;
-  /** Whether it has a signature that the gateway sealed for a client of another dialect. */
+  /** Whether the object has a signature that the gateway sealed for a client of another dialect. */
   isSealed = false;
-  /** Whether it contains content that is not an image. */
+  /** Whether the object contains content that is not an image. */
   isNoImage = false;
   /** Whether a key that the check depends on, such as `type`, occurs twice. Parsers differ in which value they take. */
   isAmbiguous = false;
@@ -133,7 +133,7 @@ export class Frame {
   }
 }
 
-/** The beginning of an image as a data URL. Some programs write every `/` as `\/`. */
+/** Matches the beginning of an image as a data URL. Some programs write every `/` as `\/`. */
 const IMAGE_DATA = /^"data:image\\?\/[^,"\\]{0,200};base64,/i;
 const FILE_DATA = /^"data:[^,"\\]{0,200};base64,/i;
 const DATA_URL = /^"data:/i;
@@ -146,25 +146,25 @@ export function isSealed(token: JsonToken): boolean {
   return token.end - token.start > SEALED.length && token.head(SEALED.length) === SEALED;
 }
 
-/** Adds a base64 value to an object. @param headLength the length of what stands before the base64, with the quote */
+/** Adds the size of a base64 value to an object. @param headLength the number of bytes before the base64, including the quote */
 export function noteData(frame: Frame, token: JsonToken, headLength: number): void {
   frame.dataBytes += token.end - token.start - headLength - 1;
 }
 
-/** Notes the detail of an image. JSON readers differ in which one of two they use. */
+/** Records the detail of an image. JSON parsers differ in which of two values they use. */
 export function noteDetail(frame: Frame, token: JsonToken): void {
   const word = frame.detail === undefined ? token.word() : undefined;
   frame.detail = (word && DETAIL_WORDS.get(word)) ?? 'most';
 }
 
-/** Notes where a part gets its content. A part with two sources is ambiguous. */
+/** Records the source of a part's content. A part with two sources is ambiguous. */
 export function noteSource(frame: Frame, source: string): void {
   frame.isAmbiguous ||= frame.hasSource;
   frame.hasSource = true;
   frame.source = source;
 }
 
-/** Notes an address, or a data URL with the content itself. A vendor may read or unpack data that is not an image. */
+/** Records an address, or a data URL with the content itself. A vendor may read or unpack data that is not an image. */
 export function noteAddress(frame: Frame, key: Key, token: JsonToken): void {
   const isFile = key === KEYS.file_data;
   const beginning = token.head(MAX_DATA_URL_HEAD_BYTES);

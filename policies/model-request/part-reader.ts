@@ -24,12 +24,12 @@ import {
 } from './part-frames';
 import { PART_WORDS, type PartWord } from './part-words';
 
-/** What the reading of all bodies of one protocol has in common. */
+/** What all bodies of one protocol have in common for the part reader. */
 export interface PartRules {
   readonly table: RequestTable;
   readonly words: ReadonlyMap<JsonWord, PartWord>;
   readonly places: PartPlaces;
-  /** The kind of items that belong to one account. */
+  /** The kind of object that an item is, if items belong to one account; otherwise undefined. */
   readonly ownItems: SharedObject | undefined;
   readonly shared: ReadonlySet<SharedObject>;
   readonly gate: AddressGate;
@@ -41,64 +41,64 @@ export function partRules(protocol: Protocol, shared: ReadonlySet<SharedObject>,
   return { table, words: PART_WORDS[protocol], places, ownItems: itemsRule(table)?.kind, shared, gate };
 }
 
-/** The source of a part that names none. */
+/** The source of a part that names no source. */
 const NO_SOURCE = 'nothing';
 
 const MESSAGE = knownWord('message');
 const ITEM_REFERENCE = knownWord('item_reference');
 
-/** How many parts and tools of unknown types are named, because a body may have any number of them. */
+/** How many unknown types of parts and tools are recorded, because a body may contain any number. */
 const MAX_UNKNOWN = 10;
 
-/** The most bytes of another key that is read. No member with an address has a longer one. */
+/** The length limit of an unknown key that the gateway reads, in bytes. No member with an address has a longer name. */
 const MAX_NAME_LENGTH = 64;
-/** Whether the name of a member tells that it has an address, as `file_uri` and `imageUrl` do: /ur[il]s?$/i. */
+/** Returns whether a member's name suggests an address, as `file_uri` and `imageUrl` do: /ur[il]s?$/i. */
 function namesAddress(name: string): boolean {
   const end = lowerAt(name, name.length - 1) === 0x73 ? name.length - 1 : name.length;
   const last = lowerAt(name, end - 1);
   return (last === 0x69 || last === 0x6c) && lowerAt(name, end - 2) === 0x72 && lowerAt(name, end - 3) === 0x75;
 }
 
-/** Returns the code of an ASCII letter in lower case; others never become one. */
+/** Returns the code of an ASCII letter in lower case. No other character maps to a lower-case letter. */
 function lowerAt(name: string, at: number): number {
   return name.charCodeAt(at) | 0x20;
 }
 
-/** Why a call cannot be served. */
+/** The reason why the gateway cannot serve a call. */
 export type Objection = Pick<PartRule, 'names' | 'why'>;
 
 const AMBIGUOUS: Objection = { why: 'its type is unknown, or a member that decides its type is repeated' };
 const UNKNOWN_TOOL: Objection = { why: 'it adds a tool that the gateway cannot weigh there' };
 
 /**
- * Reads the content parts of a call. It counts images and documents and notes content that the vendor reads from outside the body.
- * Objects count wherever they stand in a message or item, except in the arguments of tools.
+ * Reads the content parts of a call. It counts images and documents, and records content that the vendor reads from outside of the body. It
+ * counts the objects in all lists of a message or item, except in the arguments of tools.
  */
 export class PartReader {
-  /** How many objects stand in lists, apart from the arguments of tools. */
+  /** How many objects the lists contain, except the arguments of tools. */
   entries = 0;
   images: ReadonlyMap<ImageDetail, number> = NO_IMAGES;
   imagesByUrl = 0;
   documents = 0;
   isUnbounded = false;
-  /** The bytes of base64 in images, documents and audio, which are no text. */
+  /** The size of base64 in images, documents and audio, in bytes. It is not text. */
   base64Bytes = 0;
-  /** The first part or added tool that the gateway must refuse, because it names a kept object or is ambiguous. */
+  /** The first part or added tool that the gateway must refuse, because it names a vendor resource or is ambiguous. */
   objection: Objection | undefined;
-  /** The first address that a part must not have. */
+  /** The first address that no part may contain. */
   refused: RefusedAddress | undefined;
-  /** How many further times the vendor may run the model because of a part. */
+  /** How many more times the vendor may run the model because of the parts. */
   furtherPasses = 0;
-  /** How many further answers the vendor may write because of a part. */
+  /** How many more answers the vendor may write because of the parts. */
   furtherAnswers = 0;
-  /** How many times the added tools take the model's `toolOverheadTokens`. */
+  /** How many times the added tools add the model's `toolOverheadTokens`. */
   toolOverheads = 0;
   hasTools = false;
-  /** The `priced` parts of the message or item under way, by type; undefined if there are none. */
+  /** The `priced` parts of the current message or item, by type; undefined if there are none. */
   priced: Map<string, PartRule> | undefined;
-  /** The tools that the message or item under way adds; undefined if there are none. */
+  /** The tools that the current message or item adds; undefined if there are none. */
   addedTools: ToolRule[] | undefined;
-  /** Whether the item that ended last names an item of an earlier answer to the same account. */
+  /** Whether the last item that ended references an item of an earlier answer to the same account. */
   isReference = false;
   unknownTypes: string[] | undefined;
   /** Parts whose signature is valid only at the upstream that made it; undefined if there are none. */
@@ -106,10 +106,10 @@ export class PartReader {
 
   readonly #rules: PartRules;
   #images: Map<ImageDetail, number> | undefined;
-  /** The number of parts in the message under way, and of sealed parts before that message. */
+  /** The number of parts in the current message, and the number of sealed parts before that message. */
   #parts = 0;
   #sealedBefore = 0;
-  /** The containers under way by depth. */
+  /** The open containers, by depth. */
   readonly #frames: Frame[] = [];
   /** The depth at which the skipped arguments of a tool began; 0 outside of them. */
   #skipped = 0;
@@ -153,7 +153,7 @@ export class PartReader {
     frame.isObject = false;
   }
 
-  /** Ends a message. If all its parts are sealed, the whole message is cut, because vendors refuse one without content. */
+  /** Ends a message. If all its parts are sealed, the whole message is cut, because vendors refuse a message without content. */
   endMessage(start: number, end: number): void {
     const own = (this.sealed?.length ?? 0) - this.#sealedBefore;
     if (own > 0 && own === this.#parts) this.sealed?.splice(this.#sealedBefore, own, { start, end });
@@ -170,7 +170,7 @@ export class PartReader {
     const isLong = key === undefined && token.end - token.start > MAX_NAME_LENGTH;
     frame.key = key;
     frame.name = word === undefined || isLong ? '…' : word.text;
-    // A reader that ignores case would take it for `detail`.
+    // A parser that ignores case would take this key for `detail`.
     if (key === undefined && frame.name.length === DETAIL.length && frame.name.toLowerCase() === DETAIL)
       frame.detail = 'most';
     else if (key === KEYS.role) frame.untyped = MESSAGE;
@@ -231,8 +231,8 @@ export class PartReader {
   }
 
   /**
-   * Decides about the addresses in an object that ends. A part whose type has no source is text, whatever else it has. Other
-   * objects pass them on to the part that they belong to.
+   * Decides about the addresses in an object that ends. A part whose type has no source is text, whatever else it has. Other objects pass
+   * their addresses to the part around them.
    */
   #endAddresses(frame: Frame, depth: number): void {
     if (frame.refused === undefined && frame.foreign === undefined) return;
@@ -266,13 +266,13 @@ export class PartReader {
     frame.unknownType = frame.word === undefined ? (word?.text ?? '') : undefined;
   }
 
-  /** Notes a type that is not a string. `null` counts as no type in an item. */
+  /** Records a type that is not a string. In an item, `null` counts as no type. */
   #noType(frame: Frame, firstByte: number): void {
     if (firstByte !== NULL || frame.hasType || !this.#rules.places.areItems) frame.isAmbiguous = true;
     frame.hasType = true;
   }
 
-  /** Ends an object. It is a part, or it says where the content of the part around it is. */
+  /** Ends an object. It is a part, or it names the source of the content of the part around it. */
   #end(frame: Frame, depth: number): void {
     this.#endAddresses(frame, depth);
     const owner = this.#frameAt(depth - 1);
@@ -296,7 +296,7 @@ export class PartReader {
     this.hasTools = true;
     if (!frame.hasType && !frame.isAmbiguous) return;
     const tool = toolRow(this.#rules.table, frame.unknownType ?? frame.word?.word ?? '');
-    // Without the tool's whole text nobody knows whether it names something that the vendor keeps.
+    // The gateway does not have the tool's whole text, so it cannot tell whether the tool names an object kept by the vendor.
     if (tool === undefined || 'forms' in tool || isUnmetered(tool) || frame.isAmbiguous)
       this.objection ??= UNKNOWN_TOOL;
     else if (!this.#isOpen(tool)) this.objection ??= tool;
@@ -306,12 +306,12 @@ export class PartReader {
     }
   }
 
-  /** Whether a rule names no object of the vendor's, or one that the operator lets all customers name. */
+  /** Returns whether a rule names no object at the vendor, or only one that the operator lets all customers name. */
   #isOpen({ names }: Objection): boolean {
     return names === undefined || this.#rules.shared.has(names);
   }
 
-  /** True at the depth of the tools that an item contains: `input[].tools[]`. */
+  /** Returns whether this is the depth of the tools that an item contains: `input[].tools[]`. */
   #isAddedTool(depth: number): boolean {
     const { part, areItems } = this.#rules.places;
     return areItems && depth === part + 2 && this.#frames[part]?.key === KEYS.tools;
@@ -371,7 +371,7 @@ export class PartReader {
     if (rule.counts !== undefined || rule.class === 'priced') this.base64Bytes += dataBytes;
   }
 
-  /** Counts an image. Only in Responses a part itself names the detail; its `image_url` is no object there. */
+  /** Counts an image. Only in Responses the part itself has the detail; `image_url` is a string there. */
   #image({ detail, inner }: Frame): void {
     const asked = this.#rules.places.areItems ? (inner === undefined ? detail : 'most') : inner;
     this.#images ??= new Map();
@@ -390,7 +390,7 @@ export class PartReader {
   }
 }
 
-/** True for a tool that the vendor charges apart and does not count. */
+/** Returns whether the vendor charges the tool separately without reporting how often it ran. */
 export function isUnmetered({ class: of, meter }: Pick<ToolRule, 'class' | 'meter'>): boolean {
   return of === 'priced' && meter === undefined;
 }

@@ -3,16 +3,16 @@ import { type JsonWord, knownWord } from '../../core/http/json-words';
 import type { PartRule } from '../../core/protocols/request-table';
 import { REQUEST_TABLES } from '../../core/protocols/request-tables';
 
-/** A type of content part or item. */
+/** The cost rules for a type of content part or item. */
 export interface PartWord {
   readonly word: string;
-  /** The rule of a part that has no sources. */
+  /** The rule of a part without sources; undefined if the type has rules by source. */
   readonly rule: PartRule | undefined;
-  /** The rules by the kind of source from which the vendor reads the content, such as `url` or `file_id`. */
+  /** The rules by kind of source, such as `url` or `file_id`: where the vendor reads the content from. */
   readonly sources: ReadonlyMap<string, PartRule> | undefined;
 }
 
-/** The content parts of each protocol. */
+/** The types of content parts of each protocol. */
 export const PART_WORDS: Readonly<Record<Protocol, ReadonlyMap<JsonWord, PartWord>>> = forEachProtocol(wordsOf);
 
 function wordsOf(protocol: Protocol): ReadonlyMap<JsonWord, PartWord> {

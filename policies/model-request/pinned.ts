@@ -11,10 +11,10 @@ import { notSupported } from './refusals';
 import { hasDoubtfulKeys } from './short-texts';
 import type { NamedObject } from './weigh-members';
 
-/** The objects at a vendor that a call names. */
+/** The objects kept by a vendor that a call names. */
 export interface PinnedForCall {
   readonly place: PinnedPlace;
-  /** The sum of the tokens reported for all objects; null if one of them is unknown. */
+  /** The sum of the tokens reported for all objects; null if the tokens of an object are unknown. */
   readonly tokens: number | null;
 }
 
@@ -28,7 +28,7 @@ interface NamedResource extends PinnedPlace {
  * @throws KEPT_OBJECT_NOT_FOUND, INVALID_FIELD if two of them are at different upstreams or credentials, DATABASE_UNAVAILABLE
  */
 export async function findPinned(
-  { keptObjects }: Pick<Gateway, 'keptObjects'>,
+  { vendorResources }: Pick<Gateway, 'vendorResources'>,
   { accountId }: CallKey,
   objects: readonly NamedObject[],
   items: readonly NamedObject[],
@@ -37,21 +37,21 @@ export async function findPinned(
   const found: NamedResource[] = [];
   for (const { kind, id, param } of objects) {
     const onSocket = kind === 'previous_response_id' ? upstreamSocket?.find(id) : undefined;
-    const object = onSocket ?? (await keptObjects.find(accountId, kind, id)) ?? missing(param);
+    const object = onSocket ?? (await vendorResources.find(accountId, kind, id)) ?? missing(param);
     const { upstream, credential, inputTokens, outputTokens } = object;
     found.push({ upstream, credential, param, tokens: sum(inputTokens, outputTokens) });
   }
-  return joined([...found, ...(await findItems(keptObjects, accountId, items))]);
+  return joined([...found, ...(await findItems(vendorResources, accountId, items))]);
 }
 
-/** Finds the items that a call names. The output of an answer bounds all its items together, so it counts once. */
+/** Finds the items that a call references. The size of an earlier answer bounds all its items together, so it counts once. */
 async function findItems(
-  keptObjects: Gateway['keptObjects'],
+  vendorResources: Gateway['vendorResources'],
   accountId: string,
   named: readonly NamedObject[],
 ): Promise<readonly NamedResource[]> {
   if (named.length === 0) return [];
-  const items = await keptObjects.findItems(
+  const items = await vendorResources.findItems(
     accountId,
     named.map(({ id }) => id),
   );
@@ -93,8 +93,8 @@ function sum(one: number | null | undefined, other: number | null | undefined): 
 const MAX_REFERENCE_LENGTH = 2_048;
 
 /**
- * Returns the items of earlier answers that a conversation names.
- * @throws NOT_SUPPORTED if readers could read one in two ways, INVALID_FIELD if two name the same item
+ * Returns the items of earlier answers that a conversation references.
+ * @throws NOT_SUPPORTED if JSON parsers could read a reference in two ways, INVALID_FIELD if two references name the same item
  */
 export function namedItems(
   protocol: Protocol,
@@ -110,7 +110,7 @@ export function namedItems(
     if (id === undefined)
       throw notSupported(param, `"${param}" names an item in a form that the gateway does not know.`);
     const before = params.get(id);
-    // Vendors refuse a repeated item. If the gateway let it pass, the hold would have to count the item each time.
+    // Vendors refuse a repeated item. If the gateway accepted it, the hold would have to count the item each time.
     if (before !== undefined)
       throw fail('INVALID_FIELD', { param, message: `${param}: names the same item as ${before}` });
     params.set(id, param);

@@ -24,11 +24,11 @@ import { CallObserver, type CallRules } from './observe-call';
 import { findPinned, namedItems, type PinnedForCall } from './pinned';
 import type { ClassifiedMembers, MemberSettings } from './weigh-members';
 
-/** The tokens that an image is expected to have. The number serves to compare candidates and to estimate usage; the hold has bounds of its own. */
+/** How many tokens an image is estimated to have. The number serves to compare candidates and to estimate usage; the hold has its own bounds. */
 const IMAGE_TOKENS = 1_600;
 const BYTES_PER_TOKEN = 3;
 
-/** What reading requests needs of the policy's settings and the configuration. */
+/** The parts of the policy's settings and of the configuration that reading a request needs. */
 export interface RequestSettings {
   readonly prefixes: readonly string[];
   readonly limits: BodyLimits;
@@ -38,17 +38,17 @@ export interface RequestSettings {
   readonly isolatesCaches: boolean;
 }
 
-/** What a head means for its call. */
+/** What the request line and headers mean for the call. */
 interface HeadMeaning {
-  /** What an upstream gets of it. */
+  /** The headers that an upstream receives. */
   readonly headers: Readonly<Record<string, string>>;
-  /** The session that it names, as it is and as it is recorded, and the agent. */
+  /** The session that the headers name, as sent and as recorded, and the recorded agent. */
   readonly session: string | undefined;
   readonly recordedSession: string | undefined;
   readonly recordedAgent: string | undefined;
 }
 
-/** Reads one request. What is there already is read without waiting. */
+/** Reads one request. It does not wait if the whole body has already arrived. */
 export class RequestReader {
   readonly #observer: CallObserver;
 
@@ -133,7 +133,7 @@ export class RequestReader {
       read: readOnce(chunks, byteLength),
       modelRequested: fields.modelRequested,
       stream: fields.stream,
-      // A compaction at the vendor ignores limits, so a limit in its body bounds nothing.
+      // A compaction at the vendor ignores limits, so a limit in its body does not bound the output.
       maxOutputTokens: operation === undefined ? fields.maxOutputTokens : undefined,
       choices: fields.choices,
       members: withEdits(fields.members, edits),
@@ -154,7 +154,7 @@ interface OwnName {
 }
 
 /**
- * Returns the edits that replace the names of parts of the vendor's cache by those of this account.
+ * Returns the edits that replace the names of cache entries at the vendor by names that belong to this account.
  * @throws INVALID_FIELD
  */
 function ownCacheNames(
@@ -179,7 +179,7 @@ function ownCacheNames(
 
 const NO_EDITS: readonly OwnName[] = [];
 
-/** Adds up what the body, its members, its parts and its tools mean for the hold. */
+/** Adds up how the body, its members, its parts and its tools affect the hold. */
 function readingOf(
   observer: CallObserver,
   weighed: ClassifiedMembers,
@@ -192,7 +192,7 @@ function readingOf(
   const prediction = adding.prediction === undefined ? undefined : members.places.get(adding.prediction);
   const toolOverheads = observer.toolOverheads + parts.toolOverheads + (adding.tools === undefined ? 0 : 1);
   const further = Math.max(observer.furtherPasses, parts.furtherPasses);
-  // The vendor's tools share one loop.
+  // All tools of the vendor run in the same loop of model runs, so these runs count once.
   const toolUses = observer.toolUses?.map((tool) =>
     tool.furtherPasses === undefined ? tool : { ...tool, furtherPasses: Math.max(tool.furtherPasses - further, 0) },
   );
@@ -219,13 +219,14 @@ function readingOf(
     extras: joined(observer.extras && [...observer.extras.values()], weighed.extras),
     cacheWrites: 'none',
   };
-  // Messages vendors write their cache only if the body says so, the others always. Content outside the body may be cached in any way.
+  // Vendors of Messages write their cache only if the body requests it, other vendors always do. Content outside of the body may be cached in any
+  // way.
   if (observer.namesHour || adding.hour !== undefined || reachesOutside(reading)) reading.cacheWrites = 'hour';
   else if (observer.namesCache || protocol !== 'messages') reading.cacheWrites = 'minutes';
   return reading;
 }
 
-/** Returns both lists as one; undefined if there is neither, as in most calls. */
+/** Returns both lists as one; undefined if both are undefined, as in most calls. */
 function joined<T>(one: readonly T[] | undefined, other: readonly T[] | undefined): readonly T[] | undefined {
   return one === undefined || other === undefined ? (one ?? other) : [...one, ...other];
 }
@@ -239,7 +240,7 @@ function queryOf({ url = '' }: IncomingMessage): string {
   return start === -1 ? '' : url.slice(start);
 }
 
-/** Members, content parts and tools that are in no table. A rise is an alarm: a vendor or a client has something new. */
+/** Counts members, content parts and tools that are in no table. A rise is an alarm: a vendor or a client uses something new. */
 const unknownMembers = new Counter({
   name: 'tollgate_unknown_members_total',
   help: 'Unknown request members, content parts and tools, by protocol and by how they were treated.',
@@ -247,7 +248,7 @@ const unknownMembers = new Counter({
   registers: [metrics],
 });
 
-/** Counts what no table has in one request. */
+/** Counts the members, content parts and tools of one request that are in no table. */
 function countUnknown(protocol: Protocol, { unknownMembers: names, heldMembers, smallMembers }: CostFactors): void {
   for (const name of names) {
     const isFree = !name.startsWith('content.') && !heldMembers.includes(name) && !smallMembers.includes(name);
@@ -257,7 +258,7 @@ function countUnknown(protocol: Protocol, { unknownMembers: names, heldMembers, 
 }
 
 /**
- * Refuses a call before its large body is read if the customer cannot pay for any call. The hold decides later whether the money
+ * Refuses a call before the gateway reads its large body if the customer cannot pay for any call. The hold decides later whether the money
  * covers this call.
  * @throws INSUFFICIENT_BALANCE, KEY_LIMIT_EXCEEDED, FORBIDDEN, INVALID_API_KEY, LEDGER_UNAVAILABLE
  */

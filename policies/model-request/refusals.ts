@@ -3,7 +3,7 @@ import { CACHE_NAMES } from '../../core/protocols/cache-names';
 import type { SharedObject } from '../../core/protocols/request-table';
 import { REQUEST_TABLES } from '../../core/protocols/request-tables';
 
-/** Returns the error for an object that the vendor keeps for the platform's account. Without it, every customer could name the object. */
+/** Returns the error for an object that the vendor keeps for the platform's account. Without this error, every customer could name the object. */
 export function notShared(names: SharedObject, param: string): GatewayError {
   return notSupported(
     param,
@@ -11,7 +11,7 @@ export function notShared(names: SharedObject, param: string): GatewayError {
   );
 }
 
-/** Returns the error for a tier, speed or region in a form that no price can have. */
+/** Returns the error for a tier, speed or region whose value no price can match. */
 export function notPriced(name: string): GatewayError {
   return fail('MODEL_NOT_PRICED', {
     param: name,
@@ -23,12 +23,15 @@ export function notSupported(param: string, message: string): GatewayError {
   return fail('NOT_SUPPORTED', { param, message, status: 400 });
 }
 
-/** The members in the tables that influence the cost, or whose values are checked. */
+/** The members in the tables that influence the cost or whose values are checked. */
 const DECIDING = Object.values(REQUEST_TABLES).flatMap(({ members }) =>
   Object.entries(members).flatMap(([name, row]) => (row.class === 'free' && row.is === undefined ? [] : [name])),
 );
 
-/** Members that may stand only once. They decide about routing, money, whose cache is read or the edits of adapters, and readers differ in which of two they use. */
+/**
+ * Members that may occur only once in a body. They decide about routing, money, whose cache is read or the edits of adapters, and JSON
+ * parsers differ in which of two values they use.
+ */
 export const ONCE: ReadonlySet<string> = new Set([
   ...DECIDING,
   ...CACHE_NAMES,
@@ -38,21 +41,21 @@ export const ONCE: ReadonlySet<string> = new Set([
   'metadata',
 ]);
 
-/** The same members by their letters. Some upstreams would take `Max_Tokens` or `maxTokens` for the limit, which the gateway had not seen. */
+/** The members of `ONCE` by their letters. Some upstreams read `Max_Tokens` or `maxTokens` as a limit that the gateway has not seen. */
 const FOLDED: ReadonlyMap<string, string> = new Map([...ONCE].map((name) => [lettersOf(name), name]));
 
 function lettersOf(key: string): string {
   return key.toUpperCase().replaceAll(/[^\p{L}\p{N}]/gu, '');
 }
 
-/** Members of the tables that resemble none of them, so that most keys need not be compared by their letters. */
+/** Members of the tables that do not resemble a member of `ONCE`. The gateway need not compare these keys by their letters. */
 const OTHERS: ReadonlySet<string> = new Set(
   Object.values(REQUEST_TABLES)
     .flatMap(({ members }) => Object.keys(members))
     .filter((name) => !FOLDED.has(lettersOf(name))),
 );
 
-/** Returns the member that a key resembles without being equal to it. */
+/** Returns the member of `ONCE` that a key resembles without being equal to it; undefined if there is none. */
 export function lookalikeOf(key: string): string | undefined {
   return ONCE.has(key) || OTHERS.has(key) ? undefined : FOLDED.get(lettersOf(key));
 }

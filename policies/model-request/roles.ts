@@ -10,7 +10,7 @@ export interface AcceptedRoles {
   refuse(index: number): GatewayError;
 }
 
-/** Returns the accepted roles of each protocol; those of the Messages protocol are a setting. */
+/** Returns the accepted roles of each protocol. The roles of the Messages protocol are a setting. */
 export function acceptedRoles(messagesRoles: readonly string[]): Readonly<Record<Protocol, AcceptedRoles>> {
   return forEachProtocol((protocol) => {
     const roles = protocol === 'messages' ? messagesRoles : REQUEST_TABLES[protocol].roles;
@@ -18,9 +18,9 @@ export function acceptedRoles(messagesRoles: readonly string[]): Readonly<Record
       words: new Set(roles.map(knownWord)),
       refuse: (index) => {
         const param = `${PROTOCOLS[protocol].conversation}[${index}].role`;
-        // Made here because a process needs 30 ms for its first list.
+        // Built here, when an error needs it, because a process needs 30 ms to build its first list.
         const quoted = new Intl.ListFormat('en-GB', { type: 'disjunction' }).format(roles.map((role) => `'${role}'`));
-        // Clients search for the vendor's wording and repeat their request without the role.
+        // Clients look for the vendor's wording and then repeat their request without the role.
         const vendors = `messages.${index}.role: Input should be ${quoted}`;
         const message = protocol === 'messages' ? vendors : `${param}: expected one of ${roles.join(', ')}`;
         return fail('INVALID_FIELD', { param, message });

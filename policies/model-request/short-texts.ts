@@ -2,12 +2,12 @@ import { QUOTE } from '../../core/http/json-bytes';
 import { type JsonToken, scanWhole } from '../../core/http/json-scanner';
 import { isForeign } from './address-gate';
 
-/** The form of the vendors' member names. All JSON readers read such names alike, whatever case and Unicode form they compare in. */
+/** Matches member names as vendors write them. All JSON parsers read such names alike, even if they ignore case or normalize Unicode. */
 const PLAIN_KEY = /^[a-z][a-z0-9_]*$/;
 
 /**
- * True if JSON readers could read the objects of a text differently: a key is repeated or is not in plain lower case. `except` is
- * a top-level member whose value may have any keys, because it decides nothing here.
+ * Returns whether JSON parsers could read the objects of a text differently: a key is repeated or is not in plain lower case. `except` is a
+ * top-level member whose value may have any keys, because it does not affect the decision.
  */
 export function hasDoubtfulKeys(text: string, except?: string): boolean {
   let isDoubtful = false;
@@ -28,11 +28,11 @@ export function hasDoubtfulKeys(text: string, except?: string): boolean {
   return isDoubtful;
 }
 
-/** Names of members whose text names an object. In the schema of a client's arguments such keys have objects as values. */
+/** Matches members whose text names an object. In the schema of a client's tool, values of such keys are objects and not text. */
 const NAMING = /(^|[_-])ids?$|^(container|file|skill|thread|vector_store)s?$/i;
 const CAMEL_ID = /[a-z0-9]Ids?$/;
 
-/** True if a tool names something by id, or by an address that is not of the web: the object at the vendor may be another account's. */
+/** Returns whether a tool names something by id, or by an address without http or https. The object at the vendor may belong to another account. */
 export function namesKept(text: string): boolean {
   let hasSome = false;
   const keys: string[] = [];

@@ -8,17 +8,17 @@ import { isHarmless } from '../../core/protocols/translation-rules';
 import { notPriced, notShared, notSupported } from './refusals';
 import { hasDoubtfulKeys } from './short-texts';
 
-/** The treatment of members that are in no table. */
+/** How the gateway treats members that are in no table. */
 type UnknownMembers = 'forward' | 'byValue' | 'hold' | 'refuse';
 
 export interface MemberSettings {
   readonly shared: ReadonlySet<SharedObject>;
   readonly unknownMembers: UnknownMembers;
-  /** Members that the operator has declared free at some upstream. */
+  /** Members that the operator has declared free of charge at some upstream. */
   readonly freeMembers: ReadonlySet<string>;
 }
 
-/** The meaning of one body's members for its cost. */
+/** How the members of one body affect its cost. */
 export interface ClassifiedMembers {
   isUnbounded: boolean;
   furtherPasses: number;
@@ -26,22 +26,22 @@ export interface ClassifiedMembers {
   readonly heldMembers: string[];
   readonly smallMembers: string[];
   readonly unknownMembers: string[];
-  /** The members that add something to the hold beside their text. */
+  /** The members that add something to the hold besides their text. */
   readonly adding: Partial<Record<Addition, string>>;
   asked: Variant | undefined;
   /** The objects at the vendor that the body names and that belong to one account; undefined if there are none. */
   named: NamedObject[] | undefined;
   /** The kinds of objects that the answer may create; undefined if there are none. */
   makes: SharedObject[] | undefined;
-  /** Kinds of objects that all accounts share and that the body names. New ids of these kinds in the answer do not belong to the account. */
+  /** The kinds of objects that all accounts share and that the body names. New ids of these kinds in the answer do not belong to the account. */
   common: SharedObject[] | undefined;
-  /** Tools and features that the vendor charges by the piece; undefined if there are none. */
+  /** Tools and features that the vendor charges per use; undefined if there are none. */
   toolUses: ToolUse[] | undefined;
-  /** What else the vendor charges apart; undefined if there is nothing. */
+  /** Other things that the vendor charges separately; undefined if there are none. */
   extras: Extra[] | undefined;
 }
 
-/** An object that must belong to the account. */
+/** An object named in the body that must belong to the account. */
 export interface NamedObject {
   readonly kind: SharedObject;
   readonly id: string;
@@ -49,10 +49,10 @@ export interface NamedObject {
 }
 
 /**
- * Decides what each top-level member means for the cost of a call.
+ * Decides how each top-level member affects the cost of a call.
  * @param names the members
  * @param texts the JSON text of the short values
- * @param repeated the members that stand in the body twice
+ * @param repeated the members that occur twice in the body
  * @throws MODEL_NOT_PRICED, NOT_SUPPORTED
  */
 export function weighMembers(
@@ -109,7 +109,7 @@ function weighKnown(
   }
   if (rule.meter !== undefined) {
     const { meter, furtherPasses = 0 } = rule;
-    // Several members may describe one search.
+    // Several members may describe the same search, so it counts once.
     if (weighed.toolUses?.some((tool) => tool.meter === meter)) return;
     const tool = { meter, pieces: 1, furtherPasses, limit: undefined, isReported: false, param: name };
     weighed.toolUses = [...(weighed.toolUses ?? []), tool];
@@ -133,7 +133,7 @@ function isFree(row: MemberRow, value: unknown): boolean {
   return row.isFree?.(value) === true || isHarmless(row, value);
 }
 
-/** Weighs a member whose value may name objects of one account, or have the answer create some. */
+/** Weighs a member whose value may name objects of one account, or may make the answer create such objects. */
 function weighKept(
   name: string,
   rule: KeepingRule,
@@ -161,7 +161,7 @@ const NO_SUCH_KIND = 'No object with this id exists for calls of this protocol.'
 
 type KeepingRule = MemberRow & Required<Pick<MemberRow, 'keeps'>>;
 
-/** Returns the name of a tier, speed or region; undefined for any other value. */
+/** Returns the text of a value that is the name of a tier, speed or region; undefined for any other value. */
 function nameIn(text: string | undefined): string | undefined {
   const value: unknown = text === undefined ? undefined : JSON.parse(text);
   return typeof value === 'string' && value !== '' ? value : undefined;
@@ -183,10 +183,7 @@ function weighUnknown(
 
 const SMALL_WORD = /^"[a-z_-]{0,32}"$/;
 
-/**
- * True for a switch, a factor or a word, which is too small to make a vendor read anything else. A value too long to read has the
- * text `undefined`.
- */
+/** Returns whether a value is a switch, factor or word, too small to make a vendor read anything else. `undefined` stands for a long value. */
 function isSmall(text: string | undefined): boolean {
   if (text === undefined) return false;
   if (text === 'true' || text === 'false' || text === 'null' || SMALL_WORD.test(text)) return true;

@@ -15,11 +15,11 @@ import type { Covered } from './reserve';
 export type Charged = Exclude<Ending, { billing: 'released' }>;
 
 interface CappedCharge extends Charge {
-  /** The cost above the hold at the customer's prices, which the platform pays. 0 if the gateway only estimated the usage. */
+  /** The cost above the hold at the customer's prices, which the platform pays, in E8 (1e-8 USD). 0 if the gateway only estimated the usage. */
   readonly excessE8: bigint;
 }
 
-/** Returns the cost of an ending at the customer's prices. The customer pays at most the hold. */
+/** Returns the cost of a call that has ended, at the customer's prices. The customer pays at most the hold. */
 export function chargeOfEnding(ending: Charged, heldE8: bigint, customerPriceOf: PriceOf): CappedCharge {
   const { costE8, exactE14, unpriced } = costOf(ending, customerPriceOf);
   if (costE8 <= heldE8) return { costE8, exactE14, unpriced, excessE8: 0n };
@@ -27,7 +27,7 @@ export function chargeOfEnding(ending: Charged, heldE8: bigint, customerPriceOf:
   return { costE8: heldE8, exactE14, unpriced, excessE8 };
 }
 
-/** Returns the cost of an ending at the upstream's prices. */
+/** Returns the cost of a call that has ended, at the upstream's prices. */
 export function upstreamCostOf(ending: Charged): bigint {
   return costOf(ending, upstreamPrice).costE8;
 }
@@ -36,7 +36,7 @@ function costOf({ usage, candidate }: Charged, priceOf: PriceOf): Charge {
   return chargeOf(usage, (pass) => priceOf(entryOf(candidate, pass)));
 }
 
-/** Returns the passes as the usage record shows them. A pass names its model only if another model than the requested one answered. */
+/** Returns the model runs as the usage record shows them. A run names its model only if it differs from the requested one. */
 export function recordedUsage({ usage, candidate }: Charged): Usage {
   if (usage.passes.every(({ model }) => model === undefined)) return usage;
   return {
@@ -64,7 +64,7 @@ const excess = new Counter({
   registers,
 });
 
-/** Answers that were charged by the gateway's own count. A rise is an alarm: an upstream or an adapter counts wrongly. */
+/** Counts answers that were charged by the gateway's own estimate. A rise is an alarm: an upstream or an adapter counts wrongly. */
 export const estimatedUsage = new Counter({
   name: 'tollgate_usage_estimated_total',
   help: 'Answers whose usage was missing or impossible and was estimated instead, by upstream.',
@@ -77,9 +77,8 @@ type UsageFlag = 'unknown' | 'unpriced' | 'suspect';
 const NO_FLAGS: ReadonlySet<UsageFlag> = new Set();
 
 /**
- * Raises an alarm for numbers that no meter counts, for usage without a price, and for a report that contradicts itself or that the
- * call cannot have caused.
- * Returns the flags of the usage record. Names in the upstream's `ignoreUsage` raise none.
+ * Raises an alarm for counts without a meter, for usage without a price, and for a report that is contradictory or impossible for the call.
+ * Returns the flags of the usage record. Names in the upstream's `ignoreUsage` raise no alarm.
  */
 export function judgeUsage(
   charged: Charged,
@@ -111,8 +110,8 @@ export function judgeUsage(
 }
 
 /**
- * True for a report that the call's own limits exclude: more output, or more input than the context window in each run. If the
- * cost is above the hold, only such input can be the request's doing, and only where the body points outside itself.
+ * Returns whether the call's own limits rule out the report: more output, or more input than the context window in each run. A cost above
+ * the hold can only come from input, and only if the body points outside of itself. Otherwise the report is impossible.
  */
 function cannotBe(ending: Charged, request: ModelRequest, excessE8: bigint): boolean {
   if (ending.isEstimate) return false;
@@ -122,7 +121,7 @@ function cannotBe(ending: Charged, request: ModelRequest, excessE8: bigint): boo
   return excessE8 > 0n && (!pointsOutside(request.reading) || hasMorePieces(usage, request, candidate));
 }
 
-/** True if an answer reports more uses of a vendor's tool than the vendor was told. */
+/** Returns whether an answer reports more uses of a vendor's tool than the call allowed. */
 function hasMorePieces({ passes }: Usage, { reading, choices }: ModelRequest, { model }: Candidate): boolean {
   for (const meter of model.price.pieces.keys()) {
     let most = 0;
@@ -141,7 +140,7 @@ const DOUBTS: Readonly<Record<UsageFlag, string>> = {
     'an upstream reports more usage than the call allows, or counts that contradict others; at most the hold is charged, and no rest: compare with its invoice, raise tokenizerFactor, or set totalHas',
 };
 
-/** The most names in the log. Each is logged once, and their number is limited because clients and vendors may send any names. */
+/** How many names the log receives at most. Each is logged once. Their number is limited, because clients and vendors may send any names. */
 const MAX_LOGGED = 1_000;
 const logged = new Set<string>();
 
@@ -151,12 +150,12 @@ function warnOnce(what: string, facts: object, message: string): void {
   log.warn(facts, message);
 }
 
-/** A name that cannot hold a secret or a sentence. */
+/** Matches a name that cannot contain a secret or a sentence. */
 const PLAIN_NAME = /^[A-Za-z][A-Za-z0-9_.() -]{0,63}$/;
 
 /**
- * Names in the log what a request has that no table and no asked upstream knows. Returns whether there is any; a call that asked
- * no upstream counts as unknown to all.
+ * Logs the names in a request that no table and no called upstream knows. Returns whether there are any; for a call that reached no
+ * upstream, every name in no table counts.
  */
 export function noteUnknownMembers({ made }: Pick<CallFacts, 'made'>, { reading, protocol }: ModelRequest): boolean {
   const names = reading.unknownMembers;
@@ -174,7 +173,7 @@ export function noteUnknownMembers({ made }: Pick<CallFacts, 'made'>, { reading,
   return isUnknown;
 }
 
-/** Adds usage that the vendor charges for each call of a kind but does not report, such as the search of a Chat call. */
+/** Adds usage that the vendor charges per call but does not report, such as the search of a Chat call. */
 export function withUnreported(ending: Charged, { reading: { toolUses } }: Pick<ModelRequest, 'reading'>): Charged {
   if (toolUses === undefined) return ending;
   const missing = toolUses.filter(

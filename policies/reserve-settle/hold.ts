@@ -7,15 +7,15 @@ import { PROTOCOLS } from '../../core/catalog/protocols';
 import type { TokenMeter } from '../../core/catalog/usage';
 import { type CostFactors, furtherPassesOf, piecesOf, pointsOutside } from '../../core/protocols/cost-factors';
 
-/** Two rough costs that differ by more than this factor compare like the exact ones. */
+/** The factor below which a rough cost is surely lower than another one, in spite of rounding. */
 const SURELY_LESS = 1 - 1e-9;
 
-/** The rough costs of the hold under way, in memory that every hold reuses. */
+/** The rough costs for the current hold. Every hold reuses this memory. */
 let roughs = new Float64Array(64);
 
 /**
- * Returns the most that a call can cost: the dearest candidate at its dearest prices and its own bounds of tokens. Plain numbers
- * find the few candidates that can be the dearest, and only those are computed exactly.
+ * Returns the most that a call can cost: the most expensive candidate at its highest prices and its own bounds of tokens. Plain numbers
+ * find the few candidates that can be the most expensive, and only these are computed exactly.
  */
 export function holdFor(request: ModelRequest, candidates: readonly Candidate[]): bigint {
   const count = candidates.length;
@@ -31,7 +31,7 @@ export function holdFor(request: ModelRequest, candidates: readonly Candidate[])
   }
   let holdE8 = 0n;
   for (let at = 0; at < count; at += 1) {
-    // Rough costs ignore tiers, speeds, regions, pieces and extras.
+    // Rough costs ignore tiers, speeds, regions, tool uses and extras.
     if (isPlain && (roughs[at] as number) < dearest * SURELY_LESS) continue;
     const costE8 = exactHold(request, candidates[at] as Candidate);
     if (costE8 > holdE8) holdE8 = costE8;
@@ -39,7 +39,7 @@ export function holdFor(request: ModelRequest, candidates: readonly Candidate[])
   return clampToCountable(holdE8);
 }
 
-/** Returns the most that a call can cost at one candidate, with the further models that may run. */
+/** Returns the most that a call can cost at one candidate, including other models that may run. */
 function exactHold(request: ModelRequest, candidate: Candidate): bigint {
   const { asked, toolUses, extras } = request.reading;
   if (asked === undefined && toolUses === undefined && extras === undefined) return plainHold(request, candidate);
@@ -48,19 +48,19 @@ function exactHold(request: ModelRequest, candidate: Candidate): bigint {
   return holdE8;
 }
 
-/** Returns the hold of a call that has nothing but text and images, at the dearest of the possible prices. */
+/** Returns the hold of a call that contains only text and images, at the highest of the possible prices. */
 function plainHold(request: ModelRequest, candidate: Candidate): bigint {
   const { model, rough } = candidate;
   const input = inputTokens(request, candidate, model);
   const output = outputTokens(request, model);
   const cacheWrites = cacheWritesAt(request, candidate);
-  // The rough prices are the exact ones as plain numbers. Below 2^53 the sum is exact, too.
+  // The rough prices are the exact ones as plain numbers, so a sum below 2^53 is exact, too.
   const costE14 = input * rough.maxInputRate[cacheWrites] + output * rough.maxOutputRate;
   if (costE14 <= Number.MAX_SAFE_INTEGER) return BigInt(e8RoundedUp(costE14));
   return maxCost(input, output, model.price.possible, cacheWrites);
 }
 
-/** Returns the further models that a call may run at a candidate, each with the call as that model gets it. */
+/** Returns the other models that a call may run at a candidate, each with the call as that model receives it. */
 function alsoRunning(request: ModelRequest, candidate: Candidate) {
   const { extras } = request.reading;
   if (extras === undefined) return [];
@@ -71,7 +71,7 @@ function alsoRunning(request: ModelRequest, candidate: Candidate) {
   }));
 }
 
-/** Returns the meters of tokens other than text for which a model has a price. */
+/** Returns the meters of the call's extra tokens (tokens other than text) for which a model has a price. */
 function extraMeters({ reading: { extras } }: ModelRequest, { price }: ModelEntry): readonly TokenMeter[] | undefined {
   return extras?.flatMap(({ meters = [] }) => meters).filter((meter) => !price.unpriced.has(meter));
 }
@@ -85,7 +85,7 @@ function holdForModel(request: ModelRequest, candidate: Candidate, model: ModelE
   return maxCost(input, output, cards, cacheWrites, extraMeters(request, model)) + piecesCost(request, model);
 }
 
-/** Returns the tokens that a call is expected to read and the most that it can write, for the limits per minute. */
+/** Returns how many tokens count for the limits per minute: the estimated input and the maximum output. */
 export function tokensFor(request: ModelRequest, candidates: readonly Candidate[]): number {
   let tokens = 0;
   for (const { model } of candidates)
@@ -94,8 +94,8 @@ export function tokensFor(request: ModelRequest, candidates: readonly Candidate[
 }
 
 /**
- * Returns the most tokens that a truthful vendor can report for a call at a candidate. Input may be more than is held, up to the
- * context window, where the body points outside itself.
+ * Returns the most tokens that a truthful vendor can report for a call at a candidate. If the body points outside of itself, the input may
+ * exceed the held input, up to the context window.
  */
 export function maxReportedTokens(
   request: ModelRequest,
@@ -118,7 +118,7 @@ export function maxReportedTokens(
   return most;
 }
 
-/** Returns the most tokens that one choice can have at any of the candidates. */
+/** Returns the most output tokens that one choice can have at any of the candidates. */
 function maxOutputTokensOf({ maxOutputTokens }: ModelRequest, candidates: readonly Candidate[]): number {
   return Math.min(
     maxOutputTokens ?? Number.POSITIVE_INFINITY,
@@ -135,12 +135,12 @@ function roughCost(request: ModelRequest, candidate: Candidate): number {
   );
 }
 
-/** Returns how a candidate may write its cache. Vendors of other protocols than Messages write it on their own, whatever a translated call says. */
+/** Returns how a candidate may write its cache. Vendors of protocols other than Messages write it without request, whatever a translated call says. */
 function cacheWritesAt({ reading: { cacheWrites } }: ModelRequest, { dialect }: Candidate): CacheWrites {
   return cacheWrites === 'none' && dialect !== undefined && dialect !== 'messages' ? 'minutes' : cacheWrites;
 }
 
-/** Returns the most that the vendor's tools can cost, apart from tokens. */
+/** Returns the most that the uses of the vendor's tools can cost, without tokens, in E8 (1e-8 USD). */
 function piecesCost({ reading: { toolUses }, choices }: ModelRequest, model: ModelEntry): bigint {
   let costE8 = 0n;
   for (const tool of toolUses ?? [])
@@ -156,7 +156,7 @@ function inputTokens(
   model: ModelEntry,
 ): number {
   const context = model.context * inputs;
-  // Vendors of Messages add a definition of their own to calls with tools. The client's dialect may not count it.
+  // Vendors of Messages add their own text to calls with tools. A call in another protocol may not have counted it.
   const overhead = dialect === undefined || !reading.hasTools ? 0 : model.toolOverheadTokens;
   const ofBody = isWholeContext(reading, model, upstream)
     ? context
@@ -164,7 +164,7 @@ function inputTokens(
   return ofBody + furtherPassesOf(reading, model) * context;
 }
 
-/** True if the vendor reads something that neither the body nor the operator bounds. */
+/** Returns whether the vendor reads content whose size is bounded neither by the body nor by the operator. */
 function isWholeContext(reading: CostFactors, { bounds }: ModelEntry, { freeMembers, tier }: Upstream): boolean {
   if (reading.isUnbounded) return true;
   if (reading.imagesByUrl > 0 && bounds.imageByUrl === undefined) return true;
@@ -173,7 +173,7 @@ function isWholeContext(reading: CostFactors, { bounds }: ModelEntry, { freeMemb
   return reading.heldMembers.some(isHeld) || (tier !== 'official' && reading.smallMembers.some(isHeld));
 }
 
-/** How tokenizers change text where a model does not say. Those of Chat and Responses are public, and change nothing. */
+/** How tokenizers change text if the model's settings do not say. Those of Chat and Responses are public, and change nothing. */
 const USUALLY: Readonly<Record<NonNullable<Candidate['dialect']>, Normalizing>> = {
   chat: 'none',
   responses: 'none',
@@ -182,7 +182,7 @@ const USUALLY: Readonly<Record<NonNullable<Candidate['dialect']>, Normalizing>> 
   own: 'nfkc',
 };
 
-/** Returns the most tokens of the body, with what it names within the operator's bounds. */
+/** Returns the most tokens of the body, including the content that it points to, within the operator's bounds. */
 function bodyTokens(reading: CostFactors, model: ModelEntry, normalizes: Normalizing): number {
   const { bounds, imageTokens, tokenizerFactor, toolOverheadTokens } = model;
   const text = reading.textTokens + (normalizes === 'nfkc' ? reading.normalizing() : 0);
@@ -198,7 +198,7 @@ function bodyTokens(reading: CostFactors, model: ModelEntry, normalizes: Normali
   );
 }
 
-/** Returns the most output tokens: the call's limit, plus what the vendor writes beside the answer. */
+/** Returns the most output tokens: the call's limit, plus what the vendor writes besides the answer. */
 function outputTokens(
   { maxOutputTokens, choices, reading }: ModelRequest,
   { maxOutput, tokenizerFactor }: ModelEntry,
@@ -208,19 +208,19 @@ function outputTokens(
   return ofAnswer * choices + reading.furtherAnswers * maxOutput;
 }
 
-/** The output that a clamped call gets at least, in tokens of each choice. */
+/** The output that a clamped call gets at least, in tokens per choice. */
 const MIN_OUTPUT = 1_024;
 
-/** Returns the least hold that serves a call; undefined for one that takes no limit. */
+/** Returns the smallest hold with which the gateway serves a call; undefined for a call that has no output limit. */
 export function minHold(request: ModelRequest, candidates: readonly Candidate[]): bigint | undefined {
   if (request.operation !== undefined) return undefined;
   const maxOutputTokens = Math.min(MIN_OUTPUT, maxOutputTokensOf(request, candidates));
   return holdFor({ ...request, maxOutputTokens }, candidates);
 }
 
-/** Returns the call with the highest output limit that this hold covers. It covers the least hold. */
+/** Returns the call with the highest output limit that this hold covers. `heldE8` is at least the smallest hold. */
 export function clampTo(heldE8: bigint, request: ModelRequest, candidates: readonly Candidate[]): ModelRequest {
-  // A limit that the client did not name must be one that every candidate accepts.
+  // If the client named no limit, the gateway writes one that every candidate accepts.
   const asked =
     request.maxOutputTokens === undefined ? minOfMaxOutputs(candidates) : maxOutputTokensOf(request, candidates);
   let most = Math.min(MIN_OUTPUT, asked);
@@ -233,7 +233,7 @@ export function clampTo(heldE8: bigint, request: ModelRequest, candidates: reado
   return limitedTo(most, request);
 }
 
-/** Returns the call with a limit that every candidate accepts written into its body, if the client named none. */
+/** Returns the call with an output limit in its body. If the client named none, the gateway writes one that every candidate accepts. */
 export function withLimit(request: ModelRequest, candidates: readonly Candidate[]): ModelRequest {
   if (request.maxOutputTokens !== undefined || request.operation !== undefined) return request;
   return limitedTo(minOfMaxOutputs(candidates), request);
@@ -243,10 +243,7 @@ function minOfMaxOutputs(candidates: readonly Candidate[]): number {
   return Math.min(...candidates.map(({ model }) => model.maxOutput));
 }
 
-/**
- * Returns the call with this limit under the names that the client used. It raises none of them. Adapters see the result like a
- * client's own limit.
- */
+/** Returns the call with this limit in the members that the client used. It never raises one. Adapters treat it like a client's own limit. */
 function limitedTo(maxOutputTokens: number, request: ModelRequest): ModelRequest {
   const limits: readonly string[] = PROTOCOLS[request.protocol].limits;
   const usual = limits.slice(0, 1);

@@ -57,14 +57,15 @@ export default definePolicy({
 });
 
 /**
- * Refuses an unstreamed call if too many calls of the account still run without their clients.
+ * Refuses an unstreamed call if too many calls of the account still run although their clients have disconnected.
  * @throws CONCURRENCY_LIMIT
  */
 function refuseBesideDetached({ request, key }: PayingCall): void {
   if (request.stream || !DETACHED_CALLS.isFull(key.accountId)) return;
   throw fail('CONCURRENCY_LIMIT', {
     retryAfterSeconds: 1,
-    message: 'Too many unstreamed calls of this account still run although their clients disconnected.',
+    message:
+      'Too many unstreamed calls of this account still run although their clients disconnected. Retry later. Retry later.',
     details: { of: 'account', limit: MAX_DETACHED_CALLS },
   });
 }

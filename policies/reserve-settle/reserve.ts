@@ -18,7 +18,7 @@ import { type Intent, type KeySettings, MAX_INTENTS, type Payer, type ReserveOut
 import { measuredReserve } from '../../core/ledger/ledger-metrics';
 import { clampTo, holdFor, minHold, tokensFor, withLimit } from './hold';
 
-/** The call of this policy. Later steps leave its answer and its meter, which its settlement reads. */
+/** The call in this policy. Later steps set its answer and its meter, which settling the call needs. */
 export type PayingCall = CallWith<'key' | 'request' | 'candidates'> & Partial<Pick<CallFields, 'answer' | 'meter'>>;
 
 interface ReserveSettings {
@@ -26,22 +26,22 @@ interface ReserveSettings {
   readonly withoutLimit: 'hold' | 'insert';
 }
 
-/** The call as the upstreams get it, and the hold that covers it at the customer's prices. */
+/** The call in the form for upstreams, and the hold that covers it at the customer's prices. */
 export interface Covered extends CustomerCandidates<Candidate> {
   readonly request: ModelRequest;
   readonly heldE8: bigint;
-  /** What is known of the call at its hold: see `factsOfHold`. */
+  /** The facts about the call at the time of its hold: see `factsOfHold`. */
   readonly facts: string;
 }
 
-/** The result for a repeated call whose answer is stored. */
+/** The result if a call repeats an earlier one whose answer is stored. */
 interface Repeated {
   readonly stored: StoredAnswer;
 }
 
 /**
  * Reserves the money for a call.
- * @throws if the key does not allow the call, the money does not cover it, or the call was made before
+ * @throws if the key does not allow the call, the money does not cover it, or the client already made the call
  */
 export function reserve(
   gateway: Gateway,
@@ -72,7 +72,7 @@ function coveredBy(gateway: Gateway, { outcome, wanted, facts }: ReserveResult):
   };
 }
 
-/** Returns the end of the call that this one repeats, if that is open in this process. A repeated stream does not wait. */
+/** Returns the promise of the end of the repeated call if that runs in this process; otherwise undefined. Streams do not wait. */
 function openHere(
   { answers }: Gateway,
   { request }: PayingCall,
@@ -81,7 +81,7 @@ function openHere(
   return request.stream || !('rid' in outcome) ? undefined : answers?.whenEnded(outcome.rid);
 }
 
-/** Waits until the first call has settled. @throws ClientLeft */
+/** Waits until the first of the two calls has settled. @throws ClientLeft */
 function endOf(first: Promise<void>, call: PayingCall): Promise<void> {
   return new Promise((resolve, reject) => {
     const stopListening = call.onLeave(() => reject(new ClientLeft()));
@@ -94,7 +94,7 @@ function endOf(first: Promise<void>, call: PayingCall): Promise<void> {
 
 /**
  * Returns the candidates at the customer's prices.
- * @throws MODEL_NOT_PRICED if the customer has no price for something that the call asks for
+ * @throws MODEL_NOT_PRICED if the customer has no price for something that the call requests
  */
 function atPricesOf({ catalog }: Gateway, call: PayingCall, { markup }: KeySettings): CustomerCandidates<Candidate> {
   const atPrices = catalog.customerPrices.candidates(call.candidates, markup);
@@ -105,7 +105,7 @@ function atPricesOf({ catalog }: Gateway, call: PayingCall, { markup }: KeySetti
   return atPrices;
 }
 
-/** What a call asks of the ledger: the whole hold, and the least one if it may be clamped. */
+/** What a call requests from the ledger: the whole hold, and the smallest one if the gateway may clamp the call. */
 interface HoldRequest extends CustomerCandidates<Candidate> {
   readonly request: ModelRequest;
   readonly wholeE8: bigint;
@@ -118,7 +118,7 @@ interface ReserveResult {
   readonly facts: string;
 }
 
-/** Asks the ledger, and once more if the key's settings were changed since this process read them. */
+/** Reserves at the ledger, and repeats this once if the key's settings have changed since this process read them. */
 function askWithFreshSettings(
   gateway: Gateway,
   call: PayingCall,
@@ -144,7 +144,7 @@ function wantedFor(
   return { request, candidates, priceOf, wholeE8, minE8 };
 }
 
-/** Returns the newer settings of a key if they allow the call, and keeps them in this process. */
+/** Caches the newer settings of a key in this process and returns them. Throws if they do not allow the call. */
 function learn(gateway: Gateway, call: PayingCall, settings: KeySettings): KeySettings {
   gateway.keys.remember(call.key, settings);
   if (!isAllowed(gateway.catalog, askedFor(gateway, call), settings.allowedModels))
@@ -189,8 +189,8 @@ function ask(
 }
 
 /**
- * Releases a reserve without an answer. The ledger may have taken it or may still take it: the release returns the money or makes
- * the ledger refuse it.
+ * Releases a reserve that the ledger did not answer. The ledger may have accepted it or may still do so. The release returns the money or
+ * makes the ledger refuse the reserve.
  * @throws the reason why there was no answer
  */
 function releaseUnanswered(
@@ -227,7 +227,7 @@ function invalid(): GatewayError {
   return fail('IDEMPOTENCY_KEY_INVALID', { param: IDEMPOTENCY_HEADER, message });
 }
 
-/** Returns the hash of the body's bytes and the address. The host counts only if it is a direct address, because a gateway may have several hosts. */
+/** Returns the hash of the body's bytes and the address. The host counts only for a direct route, because a gateway may have several hosts. */
 function hashOfCall({ protocol, path, request }: PayingCall, message: IncomingMessage): string {
   const host = hostOf(message);
   const digest = createHash('sha256');
@@ -236,12 +236,12 @@ function hashOfCall({ protocol, path, request }: PayingCall, message: IncomingMe
   return digest.digest('base64url');
 }
 
-/** After how many seconds a client may repeat a call whose first call still runs. SDKs retry twice. */
+/** After how many seconds a client may repeat a call while the first call still runs. SDKs retry twice. */
 const ASK_AGAIN_SECONDS = 5;
 
 type Refused = Exclude<ReserveOutcome, { outcome: 'reserved' }>;
 
-/** Returns the error for a refused hold. `requiredE8` is the least amount that would have been held. */
+/** Returns the error for a refused hold. `requiredE8` is the smallest hold that the ledger would have accepted, in E8 (1e-8 USD). */
 function refusalOf(outcome: Refused, requiredE8: bigint): GatewayError {
   switch (outcome.outcome) {
     case 'unknown_key':

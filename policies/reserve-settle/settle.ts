@@ -19,7 +19,7 @@ import {
 import { tokensFor } from './hold';
 import type { Covered, PayingCall } from './reserve';
 
-/** Returns the reservation of a call that holds its money. The first ending counts. */
+/** Returns the reservation of a call whose money the ledger holds. Only the first ending settles the call. */
 export function openReservation(
   gateway: Gateway,
   call: PayingCall,
@@ -43,7 +43,7 @@ export function openReservation(
     },
   };
 
-  /** Keeps the settlement, so that the call's end does not wait for a promise that has resolved. */
+  /** Wraps the settlement, so that the call's end does not wait for a promise that has already resolved. */
   function done(settled: Settlement): Settlement {
     settlement = settled;
     return settled;
@@ -102,10 +102,14 @@ function tokensUsed({ usage }: Charged): number {
 }
 
 /**
- * Stores the ids of objects that the answer creates for the account, before the client sees the end. The client may name them at
- * once, at another node too.
+ * Stores the ids of objects that the answer creates for the account, before the client receives the end of the answer. The client may name
+ * them immediately, at another node too.
  */
-function keepNewIds({ keptObjects }: Gateway, { key, newIds }: PayingCall, ending: Ending): Promise<void> | undefined {
+function keepNewIds(
+  { vendorResources }: Gateway,
+  { key, newIds }: PayingCall,
+  ending: Ending,
+): Promise<void> | undefined {
   const found = newIds?.take();
   if (found === undefined || found.length === 0) return undefined;
   const tokens = reportedTokens(ending);
@@ -119,19 +123,19 @@ function keepNewIds({ keptObjects }: Gateway, { key, newIds }: PayingCall, endin
     credential: upstream.credential.name,
     ...(areItemsWritten ? tokens : UNKNOWN),
   }));
-  return keptObjects.add(objects);
+  return vendorResources.add(objects);
 }
 
-/** What the vendor's tools have put into an answer, such as an image, is not in the reported tokens. */
+/** The reported tokens do not include what the vendor's tools have added to an answer, such as an image. */
 const UNKNOWN = { inputTokens: undefined, outputTokens: undefined };
 
-/** Returns the reported tokens; undefined if the gateway only estimated them, because an estimate bounds nothing. */
+/** Returns the reported tokens; undefined if the gateway only estimated them, because an estimate is no upper bound. */
 function reportedTokens(ending: Ending): Pick<VendorResource, 'inputTokens' | 'outputTokens'> {
   if (ending.billing !== 'actual' || ending.isEstimate) return UNKNOWN;
   return { inputTokens: totalInputTokens(ending.usage), outputTokens: outputTokens(ending.usage) };
 }
 
-/** Records the usage of a call's last attempt at its upstream, and why it may differ from what the customer pays. */
+/** Records the usage that the upstream reported for a call's last attempt, and why it may differ from what the customer pays. */
 function noteLastAttempt(call: PayingCall, ending: Ending): void {
   const last = call.facts.made.at(-1);
   const isLeft = call.leftAtMs !== undefined;
@@ -147,7 +151,7 @@ function noteLastAttempt(call: PayingCall, ending: Ending): void {
   last.cause = causeOf(call, ending, isLeft);
 }
 
-/** True if the upstream finished its answer and reported its usage. */
+/** Returns whether the upstream finished its answer and reported its usage. */
 function isWhole(ending: Ending): boolean {
   return ending.billing !== 'released' && ending.billing !== 'partial' && !ending.isEstimate;
 }

@@ -9,13 +9,13 @@ import { AnswerRoom } from '../../core/http/buffered-bytes';
 import { sendWhole, setRequestId } from '../../core/http/http';
 import type { PayingCall } from './reserve';
 
-/** Headers of the upstream's answer that say how to read its body. */
+/** Headers of the upstream's answer that clients need to read its stored body. */
 const KEPT_HEADERS = ['content-type'] as const;
 
 /**
- * Returns what makes a reservation store its call's answer once it is settled; undefined if the operator has not enabled the
- * store. It begins before the reserve, because a repetition may learn earlier than this call that this call is open. It does not
- * wait for the call's end, because a client that lost its connection may never take the answer.
+ * Returns the function that makes a reservation store its call's answer once the call is settled; undefined if the operator has not enabled
+ * the store. It starts before the reserve, because a repetition may learn earlier than this call that this call is open. Storing does not
+ * wait for the call's end, because a client that lost its connection may never read the answer.
  */
 export function answerKeeper(
   { answers }: Gateway,
@@ -35,7 +35,7 @@ export function answerKeeper(
   };
 }
 
-/** Returns the answer of a settled call if it was unstreamed and charged. */
+/** Returns the answer of a settled call if it was unstreamed and charged; otherwise undefined. */
 function storableAnswer(call: PayingCall): StoredAnswer | undefined {
   const { answer, meter, facts } = call;
   if (answer?.kind !== 'body' || answer.bytes === undefined || meter === undefined || facts.costE8 === 0n)
@@ -60,7 +60,7 @@ function storableAnswer(call: PayingCall): StoredAnswer | undefined {
   return { status: answer.status, headers, body: copyOf(answer.bytes) };
 }
 
-/** Copies bytes, because they may be a view of a larger buffer that would stay in memory. */
+/** Copies bytes, because they may be a view into a larger buffer, which would then stay in memory. */
 function copyOf(bytes: Buffer): Buffer {
   const copy = Buffer.allocUnsafeSlow(bytes.length);
   bytes.copy(copy);
@@ -68,7 +68,7 @@ function copyOf(bytes: Buffer): Buffer {
 }
 
 /**
- * Sends the stored answer of the first call to a repetition. The repetition costs nothing and has its own usage record.
+ * Sends the stored answer of the first call to a repeated call. The repeated call costs nothing and has its own usage record.
  * @throws OVERLOADED if clients of the account leave too many answers unread
  */
 export async function sendStored(

@@ -5,7 +5,7 @@ import type { SseEvent } from '../../core/catalog/upstream';
 import type { AttemptOutcome } from '../../core/wire/dial-failure';
 import type { AnsweredCall } from './headers';
 
-/** Returns the event that ends a stream whose upstream failed, or that the gateway cut off. */
+/** Returns the event that ends a stream after the upstream failed or the gateway cut the stream off. */
 export function brokenOff(
   { protocol, id, cutOffBy }: AnsweredCall,
   outcome: AttemptOutcome | undefined,
@@ -16,7 +16,7 @@ export function brokenOff(
 
 const NONE: RelayedEvents = { first: undefined, last: undefined };
 
-/** Returns an error as an event of the protocol. Chat clients read only `error`. */
+/** Returns an error as an event of the protocol. Chat clients read only the member `error`. */
 export function errorEvent(
   protocol: Protocol,
   error: GatewayError,
@@ -37,15 +37,15 @@ export function errorEvent(
   }
 }
 
-/** The vendor's error types for our 5xx statuses; all others are `api_error`. */
+/** The vendor's error types for the gateway's 5xx statuses; all other statuses have `api_error`. */
 const VENDOR_TYPES: Readonly<Record<number, string>> = { 503: 'overloaded_error', 504: 'timeout_error' };
 
-/** Returns the vendor's type for an error. Agents may end their session at an unknown type, and retry on their own at a known one. */
+/** Returns the vendor's type for an error. Agents may end their session at an unknown type, and retry automatically at a known one. */
 function vendorTypeOf({ type, status }: GatewayError): string {
   return type === 'server_error' ? (VENDOR_TYPES[status] ?? 'api_error') : type;
 }
 
-/** The message for a stream that its upstream ended early. OpenCode knows the second sentence from vendors and retries on its own. */
+/** The message for a stream that its upstream ended early. OpenCode recognizes the second sentence and retries automatically. */
 const BROKEN_OFF = 'The upstream ended its answer early. Please retry your request.';
 
 export function codeOf(outcome: AttemptOutcome | undefined): ErrorCode {
@@ -54,13 +54,13 @@ export function codeOf(outcome: AttemptOutcome | undefined): ErrorCode {
 
 type Envelope = ReturnType<typeof errorEnvelope>;
 
-/** The first and the last event that the client got. */
+/** The first and the last event that the client received. */
 export interface RelayedEvents {
   first: SseEvent | undefined;
   last: SseEvent | undefined;
 }
 
-/** The members that a response must have, for a stream that had none. */
+/** The required members of a response, for a stream that ended before its first event. */
 const BARE = {
   object: 'response',
   incomplete_details: null,
@@ -74,7 +74,7 @@ const BARE = {
   top_p: null,
 } as const;
 
-/** Returns the event that ends a stream of the Responses protocol in failure: the response that began, with our error in it. */
+/** Returns the event that ends a stream of the Responses protocol in failure: the response that began, with the gateway's error in it. */
 function responseFailed({ request_id, error }: Envelope, { first, last }: RelayedEvents): Buffer {
   const begun = memberOf(dataOf(first), 'response');
   const bare = { ...BARE, id: `resp_${request_id}`, created_at: Math.floor(Date.now() / 1_000) };

@@ -5,7 +5,7 @@ import { CLIENT_LEFT_STATUS } from '../../core/http/client-left';
 
 export type AnsweredCall = CallWith<'key' | 'request' | 'reservation' | 'meter' | 'answer'>;
 
-/** Records an answer in the usage record before it is sent, or before it is only charged because its client has left. */
+/** Records an answer in the usage record. Call it before the answer is sent, or before it is only charged because its client has disconnected. */
 export function noteAnswer({ facts, leftAtMs }: AnsweredCall, answer: Answer): void {
   if (leftAtMs !== undefined) {
     facts.status = CLIENT_LEFT_STATUS;
@@ -21,7 +21,7 @@ export function noteAnswer({ facts, leftAtMs }: AnsweredCall, answer: Answer): v
   facts.source = 'provider';
 }
 
-/** Returns the gateway's headers (docs/contract.md, section 4.3), then those of the upstream that pass: names and values in turn. */
+/** Returns the gateway's headers (docs/contract.md, section 4.3), then the upstream's headers that pass. The list alternates names and values. */
 export function answerHeaders(
   { id, startedMs, facts, request }: AnsweredCall,
   answer: Answer,
@@ -77,12 +77,12 @@ const PASSED: ReadonlySet<string> = new Set([
   'openai-model',
 ]);
 
-/** Headers that only the gateway writes, whatever prefixes are configured. */
+/** Matches headers that only the gateway writes, whatever prefixes are configured. */
 const OURS = /^x-(?:svc|routing|ai)-/;
 const REQUEST_ID = /^(?:x-)?request-id$/;
 const OF_THE_ACCOUNT = /-ratelimit-|organization|project/;
 
-/** Returns the name under which a client gets an upstream's header; undefined when the header is withheld. */
+/** Returns the name under which the client receives an upstream's header; undefined if the gateway withholds it. */
 function passedAs(name: string, status: number, rules: HeaderRules): string | undefined {
   if (PASSED.has(name)) return name;
   if (name === 'location') return status >= 300 && status < 400 ? name : undefined;

@@ -3,8 +3,8 @@ import { moveUsage } from '../../core/wire/event-data';
 import type { NotedEvent } from '../../core/wire/event-reader';
 
 /**
- * Holds the newest chunk with a `finish_reason` until the usage comes, and writes the usage into it. Old programs read
- * `choices[0]` of every chunk, and the vendors' usage chunk has no choices.
+ * Holds the newest chunk with a `finish_reason` until the usage arrives, and writes the usage into it. Old programs read `choices[0]` of
+ * every chunk, but the vendors' usage chunk has no choices.
  */
 export class HeldFinish {
   readonly #withinMs: number;
@@ -13,7 +13,7 @@ export class HeldFinish {
   #timer: NodeJS.Timeout | undefined;
   #hasReported = false;
 
-  /** `release` sends a chunk to the client that has been held for `withinMs`. */
+  /** `release` sends a chunk to the client after it has been held for `withinMs`. */
   constructor(withinMs: number, release: (chunk: Buffer) => void) {
     this.#withinMs = withinMs;
     this.#release = release;
@@ -23,25 +23,25 @@ export class HeldFinish {
     return this.#held !== undefined;
   }
 
-  /** Adds to `pieces` what the client may get after an event without the final usage. */
+  /** Adds to `pieces` the bytes that the client may receive after an event without the final usage. */
   pass({ note, event, raw }: NotedEvent, pieces: Buffer[]): void {
-    // A comment is no chunk and may overtake one.
+    // A comment is not a chunk, so the client may receive it before the held chunk.
     if (this.#held !== undefined && event.data !== undefined) pieces.push(...this.take());
     if (note.finish === true) this.#hold(raw);
     else pieces.push(raw);
   }
 
-  /** True for a chunk that only repeats usage the client already has. */
+  /** Returns whether a chunk only repeats usage that the client has already received. */
   repeats(note: EventNote): boolean {
     return this.#hasReported && isUsageAlone(note);
   }
 
-  /** Stops the timer, because the usage has come. The held chunk now waits until the call is settled. */
+  /** Stops the timer, because the usage has arrived. The held chunk now waits until the call is settled. */
   keep(): void {
     clearTimeout(this.#timer);
   }
 
-  /** Returns what the client gets for an event with the final usage, in as few chunks as possible. */
+  /** Returns the bytes that the client receives for an event with the final usage, in as few chunks as possible. */
   withUsage({ note }: NotedEvent, shown: Buffer): Buffer[] {
     this.#hasReported = true;
     const [held] = this.take();
@@ -71,7 +71,7 @@ function isUsageAlone({ finalUsage, finish, content }: EventNote): boolean {
   return finalUsage === true && finish !== true && content !== true;
 }
 
-/** True when the client of a Chat call wants the usage in a chunk of its own. `members`: the raw texts of the call's short members. */
+/** Returns whether the client of a Chat call requests the usage in a separate chunk. `members`: the raw texts of the call's short members. */
 export function asksForUsage(members: ReadonlyMap<string, string>): boolean {
   const options: unknown = JSON.parse(members.get('stream_options') ?? 'null');
   return (

@@ -68,7 +68,7 @@ export default definePolicy({
   },
 });
 
-/** Charges a call whose client left before its answer. */
+/** Charges a call whose client disconnected before its answer. */
 function settleAbandoned(
   call: AnsweredCall,
   { candidate, sentAtMs }: Answer & { kind: 'abandoned' },

@@ -3,7 +3,7 @@ import type { Protocol } from '../../core/catalog/protocols';
 
 const COMMENT = Buffer.from(': keep-alive\n\n');
 
-/** The bytes that a client gets while its upstream is silent. Messages clients know `ping`; parsers of event streams skip comments. */
+/** The keep-alive bytes that a client receives while its upstream is silent. Messages clients know `ping`; SSE parsers skip comments. */
 const SIGNS: Readonly<Record<Protocol, Buffer>> = {
   messages: Buffer.from('event: ping\ndata: {"type": "ping"}\n\n'),
   chat: COMMENT,
@@ -11,26 +11,26 @@ const SIGNS: Readonly<Record<Protocol, Buffer>> = {
   embeddings: COMMENT,
 };
 
-/** A stream that may need to be kept alive. */
+/** A stream that may need keep-alive bytes. */
 export interface QuietStream {
-  /** For the `DenseSet` of all streams. */
+  /** The index of the stream in the `DenseSet` of all streams. */
   place: number;
-  /** Since when the upstream has sent nothing, on the clock of `performance.now()`; undefined while nothing is waited for. */
+  /** The time at which the upstream became silent, on the clock of `performance.now()`; undefined while the relay does not wait for it. */
   readonly silentSinceMs: number | undefined;
-  /** Sends the client a sign of life and counts the silence from `nowMs`. */
+  /** Sends keep-alive bytes to the client and counts the silence from `nowMs` on. */
   giveSign(nowMs: number): void;
 }
 
-/** How often the timer fires in one period. A sign is late by a fifteenth of the period at most. */
+/** How often the timer fires in one period. Keep-alive bytes are late by a fifteenth of the period at most. */
 const LOOKS = 15;
 const MIN_LOOK_MS = 20;
 
-/** Sends signs of life to the clients of silent streams, with one timer for all of them. */
+/** Sends keep-alive bytes to the clients of silent streams, with one timer for all streams. */
 export class KeepAlive {
   readonly #streams = new DenseSet<QuietStream>();
   #timer: NodeJS.Timeout | undefined;
 
-  /** `afterMs`: how long an upstream is silent before its client gets a sign, in milliseconds. */
+  /** `afterMs`: how long an upstream is silent before its client receives keep-alive bytes, in milliseconds. */
   constructor(private readonly afterMs: number) {}
 
   watch(stream: QuietStream): void {

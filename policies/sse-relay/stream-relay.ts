@@ -21,7 +21,7 @@ interface StreamSettings {
   readonly annotateStreamCost: boolean;
   readonly exposeAccountHeaders: boolean;
   readonly usageWithinMs: number;
-  /** undefined: the relay sends no signs of life. */
+  /** The timer for keep-alive bytes; undefined: the relay sends none. */
   readonly keepAlive: KeepAlive | undefined;
   readonly gateway: Pick<Gateway, 'log' | 'health'>;
 }
@@ -32,14 +32,14 @@ interface Break {
   readonly errorEvent: Buffer | undefined;
 }
 
-/** The most bytes in one write, so that the relay notices a client that does not read. */
+/** How many bytes one write has at most, so that the relay notices a client that does not read. */
 const MAX_GATHERED_BYTES = 16 * 1_024;
-/** The most bytes that are read for the usage behind a stop reason after the client left. */
+/** After the client left: how many bytes behind the stop reason the gateway reads at most, to find the usage. */
 const USAGE_WITHIN_BYTES = 64 * 1_024;
 
 /**
- * Sends a stream, event by event, at the client's pace. It ends like the upstream's, or with the protocol's own error event: an
- * unfinished answer never looks complete. If the client has left, the stream is read only for its usage.
+ * Sends a stream, event by event, at the client's pace. It ends as the upstream's stream does, or with the protocol's own error event, so
+ * an unfinished answer never looks complete. If the client has disconnected, the gateway reads the stream only for its usage.
  */
 export async function sendStream(
   call: AnsweredCall,
@@ -52,7 +52,7 @@ export async function sendStream(
   if (!isGone) {
     const headers = answerHeaders(call, answer, settings.exposeAccountHeaders);
     response.writeHead(answer.status, [...headers, 'cache-control', 'no-cache']);
-    // The preamble was held for its full time without an event. The client gets at least the status now.
+    // The preamble was held for its full time and no event arrived. The client now receives at least the status.
     if (answer.head.length === 0) response.flushHeaders();
   }
   await new StreamRelay(call, answer, response, settings).run();
@@ -61,25 +61,25 @@ export async function sendStream(
 
 class StreamRelay implements QuietStream {
   place = -1;
-  /** Since when the client has got nothing because the upstream sent nothing. */
+  /** Since when the client has received nothing because the upstream sent nothing; undefined after a write. */
   silentSinceMs: number | undefined;
   #contentRelayed = false;
-  /** Whether the relayed part is the whole answer. The reader may be ahead of it. */
+  /** Whether the client has received the whole answer. The reader may be ahead of the client. */
   #isWhole = false;
   /** Whether the answer is whole and its usage is known. */
   #isCounted = false;
   #break: Break | undefined;
   readonly #gathered: Buffer[] = [];
-  /** The first and last event that the client got. A Responses error event is built from them. */
+  /** The first and last event that the client received. A Responses error event is built from them. */
   readonly #relayed: RelayedEvents = { first: undefined, last: undefined };
-  /** How long the upstream is read after the client has left, and how long for the usage of a whole answer. */
+  /** The timer that limits reading after the client has disconnected, and the one that limits waiting for the usage of a whole answer. */
   #absence: NodeJS.Timeout | undefined;
   #usageWait: NodeJS.Timeout | undefined;
-  /** The bytes behind the stop reason after the client has left. */
+  /** How many bytes arrived behind the stop reason after the client disconnected. */
   #bytesBehind = 0;
-  /** Whether the time for a client that has left ran out before the answer was whole. */
+  /** Whether the time limit for a disconnected client ended before the answer was whole. */
   #isGivenUp = false;
-  /** Holds the chunk with the finish reason until the usage comes; undefined: the client gets the usage as the upstream sends it. */
+  /** Holds the chunk with the finish reason until the usage arrives; undefined: the client receives the usage as the upstream sends it. */
   readonly #finish: HeldFinish | undefined;
   readonly #stopListening: () => void;
   #pauses: Pauses | undefined;
@@ -92,7 +92,7 @@ class StreamRelay implements QuietStream {
   ) {
     if (call.protocol === 'chat' && !asksForUsage(call.request.members))
       this.#finish = new HeldFinish(settings.usageWithinMs, (chunk) => this.#giveLate(chunk));
-    // A write to a connection that is just closing is no error.
+    // A write fails if the connection is just closing. This is no error.
     response.on('error', () => undefined);
     this.#stopListening = call.onLeave(() => this.#clientLeft());
   }
@@ -104,7 +104,7 @@ class StreamRelay implements QuietStream {
     } finally {
       this.settings.keepAlive?.forget(this);
       this.#pauses?.stop();
-      // If the client disconnects during the last bytes, nothing is left to read.
+      // If the client disconnects during the last bytes, the upstream has nothing left to read.
       this.#stopListening();
       clearTimeout(this.#absence);
       clearTimeout(this.#usageWait);
@@ -142,7 +142,7 @@ class StreamRelay implements QuietStream {
     }
   }
 
-  /** Relays what has arrived. Returns undefined if only the upstream must be waited for, and false at the end. */
+  /** Relays what has arrived. Returns undefined if the relay only waits for the upstream, and false at the end of the stream. */
   #relayRead(): boolean | Promise<boolean> | undefined {
     const more = this.#relayReady();
     if (more !== true || this.response.writableNeedDrain || this.answer.events.pendingBytes > SMALL_BODY_BYTES)
@@ -152,8 +152,8 @@ class StreamRelay implements QuietStream {
   }
 
   /**
-   * Relays the chunks at hand in one write. Returns true if more may follow, and a promise only while money is settled. It is a
-   * method of its own so that nothing stays in memory while a client takes its time.
+   * Relays the chunks that have arrived in one write. Returns true if more may follow, and a promise only while the call is settled. It is
+   * a separate method, so that no chunk stays in memory while a client reads slowly.
    */
   #relayReady(): boolean | Promise<boolean> {
     const { events, chunks } = this.answer;
@@ -180,7 +180,7 @@ class StreamRelay implements QuietStream {
     this.silentSinceMs ??= performance.now();
   }
 
-  /** Relays each event and removes it from the list. The call is settled before the event with its usage is sent; only then it returns a promise. */
+  /** Relays each event and removes it from the list. Returns a promise only if it settles the call, before it sends the event with the usage. */
   #give(events: NotedEvent[]): Promise<void> | undefined {
     for (let noted = events.shift(); noted !== undefined; noted = events.shift()) {
       const { note, isWhole } = noted;
@@ -219,7 +219,7 @@ class StreamRelay implements QuietStream {
 
   #show(noted: NotedEvent): void {
     const { raw, event } = noted;
-    // A translation drops this event.
+    // The translation has dropped this event.
     if (raw.length === 0) return;
     if (this.call.protocol === 'responses') {
       this.#relayed.first ??= event;
@@ -247,13 +247,13 @@ class StreamRelay implements QuietStream {
     this.response.write(inOne(pieces));
   }
 
-  /** Sends a held chunk whose usage has not come in time. The relay still waits for the upstream. */
+  /** Sends a held chunk whose usage has not arrived in time. The relay still waits for the upstream. */
   #giveLate(chunk: Buffer): void {
     this.#write([chunk]);
     this.silentSinceMs = performance.now();
   }
 
-  /** Sends a sign of life. The relay writes only whole events, so the sign stands between two of them. A client that takes nothing gets none. */
+  /** Sends keep-alive bytes. The relay writes only whole events, so these bytes never split an event. A client that does not read receives none. */
   giveSign(nowMs: number): void {
     this.silentSinceMs = nowMs;
     const isSentWhole = this.#isWhole && this.#finish?.isHolding !== true;
@@ -261,7 +261,7 @@ class StreamRelay implements QuietStream {
     this.response.write(signOf(this.call.protocol));
   }
 
-  /** Waits until the client takes what was written. The relay reads no faster from the upstream. */
+  /** Waits until the client has read what was written. Until then the relay does not read from the upstream. */
   #room(): Promise<void> | undefined {
     if (!this.response.writableNeedDrain || this.call.hasLeft) return undefined;
     this.#pauses ??= new Pauses();
@@ -277,7 +277,7 @@ class StreamRelay implements QuietStream {
     });
   }
 
-  /** Waits until there is room for a long event. A client whose account does not read counts as one that has left. */
+  /** Waits for memory for a long event. If the account's clients read too slowly to free it, the relay disconnects the client. */
   async #roomFor(bytes: number): Promise<void> {
     const hasRoom = await this.call.room?.arrive(bytes);
     if (hasRoom === false) this.response.destroy();
@@ -291,12 +291,12 @@ class StreamRelay implements QuietStream {
     this.settings.gateway.health.failed(candidate, failure, attempt);
   }
 
-  /** True if the client has left. If only the process cut the call off, the client still listens. */
+  /** Whether the client has disconnected. If only this process cut the call off, the client still listens. */
   get #isGone(): boolean {
     return this.call.leftAtMs !== undefined;
   }
 
-  /** Reads on for the usage of the upstream. The client gets nothing more. */
+  /** Continues to read the upstream's stream for its usage. The client receives nothing more. */
   #clientLeft(): void {
     const { leftAtMs } = this.call;
     if (leftAtMs === undefined || this.#isCounted) {
@@ -314,7 +314,7 @@ class StreamRelay implements QuietStream {
     this.answer.chunks.cancel();
   }
 
-  /** Settles the call by how far the stream has come. If it is settled already, this changes nothing. */
+  /** Settles the call by the part of the stream that has arrived. Does nothing if the call is already settled. */
   async #settleAsItStands(): Promise<void> {
     const { meter, reservation } = this.call;
     const { answer } = this;
@@ -331,12 +331,12 @@ class StreamRelay implements QuietStream {
 
   #noteSpeed({ usage }: Counted, ms: number): void {
     const tokens = outputTokens(usage);
-    // A slow client would make its model look slow.
+    // A slow client would make the model look slow.
     if (tokens !== undefined && this.#pauses === undefined)
       this.settings.gateway.health.spoke(this.answer.candidate, tokens, ms);
   }
 
-  /** Records why the stream broke. The first reason counts. */
+  /** Records why the stream broke off. Only the first reason counts. */
   #breakOff(why: string, outcome: AttemptOutcome, errorEvent?: Buffer): void {
     if (this.#break !== undefined) return;
     this.#break = { outcome, errorEvent };
@@ -351,12 +351,12 @@ class StreamRelay implements QuietStream {
     );
   }
 
-  /** The error of a translated answer with content behind its usage. A native client gets such content as it is. */
+  /** The error for a translated answer with content behind its usage. A native client receives such content unchanged. */
   get #lateError(): Buffer | undefined {
     return this.answer.events.translation && this.#break?.errorEvent;
   }
 
-  /** Returns the bytes behind the last whole event if the stream ended well. */
+  /** Returns the bytes behind the last whole event if the stream ended without an error. */
   #rest(): Buffer | undefined {
     return this.#break === undefined ? this.answer.events.rest() : undefined;
   }

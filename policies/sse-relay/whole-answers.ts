@@ -11,9 +11,9 @@ import { bytesOf, type ChunkReader } from '../../core/wire/chunk-reader';
 import { type AnsweredCall, answerHeaders, noteAnswer } from './headers';
 
 /**
- * Sends an unstreamed answer. The charge comes first, because the headers say what the answer cost. If the client has left, the
- * answer is charged all the same.
- * @throws OVERLOADED after the charge, if there was no room for the answer
+ * Sends an unstreamed answer. The gateway charges it first, because the headers report the cost. If the client has disconnected, the answer
+ * is charged nevertheless.
+ * @throws OVERLOADED after the charge, if there was no memory for the answer
  */
 export function sendBody(
   call: AnsweredCall,
@@ -52,16 +52,17 @@ export function sendBody(
   });
 }
 
-/** A repeat would be charged again, and find as little room. */
+/** Returns an error that is not retryable, because a repeated call would be charged again and fail too. */
 function noRoom(cost: string) {
   return fail('OVERLOADED', {
-    message: 'This answer was charged but not kept: clients of this account leave too many earlier answers unread.',
+    message:
+      'This answer was charged but discarded, because clients of this account leave too many earlier answers unread.',
     retryable: false,
     headers: { 'X-AI-Cost': cost },
   });
 }
 
-/** The status that never has a body, whatever its headers say. Reading one would fail. */
+/** A status that never has a body, whatever its headers say. Reading a body would fail. */
 const NOT_MODIFIED = 304;
 
 /** Sends an upstream's error or redirect with its status and body unchanged, free of charge. */
@@ -83,9 +84,9 @@ export async function sendRelay(
     response.end();
     return;
   }
-  // The client gets the status at once, because it is an answer even if the body ends early.
+  // The client receives the status at once, because the status is useful even if the body ends early.
   response.flushHeaders();
-  // A wait for the upstream's next byte does not notice that the client leaves, so this cancels the upstream at once.
+  // While the gateway waits for the upstream's next byte, it would not notice that the client left. This listener cancels the upstream at once.
   call.onLeave(() => answer.chunks.cancel());
   call.room?.wait(answer.head.reduce((sum, { length }) => sum + length, 0));
   await pipeline(inOrder(answer.head, answer.chunks), response, { signal: call.left }).catch(() => response.destroy());

@@ -4,14 +4,14 @@ import type { AnswerKind, ModelGauge } from '../../core/health/gauge';
 import type { UpstreamHealth } from '../../core/health/health';
 import type { RankingQuery, Strategy } from './strategies';
 
-/** The candidates of a model in a pipeline, each with its gauge. It is made once per configuration. */
+/** The candidates of a model in a pipeline, each with its gauge. It is built once per configuration. */
 export interface CandidateSet {
   readonly candidates: readonly Candidate[];
   readonly gauges: readonly ModelGauge[];
   readonly hashes: readonly number[];
-  /** Which candidates come behind the others, because their calls are translated. */
+  /** For each candidate: whether it ranks behind the others, because its calls are translated. */
   readonly last: readonly boolean[];
-  /** Upstreams that are tried before all others if they may be tried and are not resting. */
+  /** The names of upstreams that are tried before all others, unless they may not be tried or are resting. */
   readonly first?: ReadonlySet<string> | undefined;
 }
 
@@ -32,7 +32,7 @@ export function openCandidateSet(
 export interface RoutingChoice {
   /** Indices into the set, best first, without the candidates that may not be tried. */
   readonly order: readonly number[];
-  /** The gauge of the first candidate if it is untried and this call tries it out. */
+  /** The gauge of the first candidate if this call is the first to try it; otherwise undefined. */
   readonly asks: ModelGauge | undefined;
 }
 
@@ -41,25 +41,25 @@ export interface RankingInput {
   readonly asked: RankingQuery;
   readonly kind: AnswerKind;
   readonly nowMs: number;
-  /** The hash of the session, which decides between equals; undefined: a random draw decides. */
+  /** The hash of the session, which decides between candidates of equal rank; undefined: a random draw decides. */
   readonly session: number | undefined;
   /** Returns a random number from 0 to 1; the default is `Math.random`. */
   readonly random?: () => number;
 }
 
-/** The score added to an upstream that rests as its Retry-After asks. It comes behind all that do not rest. */
+/** The score added to an upstream that rests because of its Retry-After. It ranks behind all that do not rest. */
 const RESTING = 1e12;
 const PREFERRED = -1e12;
-/** The score added to a candidate whose calls are translated. It comes behind all that speak the client's protocol. */
+/** The score added to a candidate whose calls are translated. It ranks behind all that speak the client's protocol. */
 const TRANSLATED = 1e13;
 
-/** The place of a candidate that may not be tried. */
+/** The score of a candidate that may not be tried. */
 const LEFT_OUT = Number.POSITIVE_INFINITY;
 
 /**
- * Ranks the candidates that may be tried by score. Candidates whose scores differ by no more than chance share the calls by
- * weight. If every candidate is ejected, all are tried anyway, by score and failure rate. A probe thus always has another
- * candidate to fall back on. A candidate that an operator has disabled is never tried.
+ * Ranks the candidates that may be tried by score. Candidates whose scores differ by no more than chance share the calls by weight. If
+ * every candidate is ejected, all are tried anyway, by score and failure rate. A probe therefore always has another candidate to fall back
+ * on. A candidate that an operator has disabled is never tried.
  */
 export function choose(set: CandidateSet, input: RankingInput): RoutingChoice {
   const { gauges } = set;
@@ -87,7 +87,7 @@ interface Ranked {
   readonly noise: number;
 }
 
-/** Returns the candidates that may be tried, by place. Each group of equals is in the order of their lots. */
+/** Returns the candidates that may be tried, ordered by adjusted score. Equal candidates are ordered by their random lots. */
 function inOrder(set: CandidateSet, input: RankingInput, anyIsIn: boolean): number[] {
   const [only] = set.gauges;
   if (set.gauges.length === 1 && only !== undefined)
@@ -109,8 +109,8 @@ function inOrder(set: CandidateSet, input: RankingInput, anyIsIn: boolean): numb
 }
 
 /**
- * True if two scores differ by no more than chance. Independent errors add up as the root of their squares. A candidate without
- * measurements has no noise and no equals by chance.
+ * Returns whether two scores differ by no more than chance. Independent errors add up as the root of the sum of their squares. A candidate
+ * without measurements has no noise, so chance makes it equal to none.
  */
 function areEqual(best: Ranked, other: Ranked): boolean {
   const allowed = best.noise === 0 || other.noise === 0 ? 0 : Math.hypot(best.noise, other.noise);
@@ -122,7 +122,7 @@ function byLot(equals: readonly Ranked[], set: CandidateSet, input: RankingInput
   return lots.sort((one, other) => other.lot - one.lot).map(({ index }) => index);
 }
 
-/** Draws the lot of a candidate. If two equals have the weights 3 and 1, the first comes first three times out of four. */
+/** Draws a candidate's random lot. If two equal candidates have the weights 3 and 1, the first ranks first three times out of four. */
 function draw(
   { candidates, hashes }: CandidateSet,
   index: number,
@@ -132,7 +132,7 @@ function draw(
   return drawn ** (1 / (candidates[index] as Candidate).upstream.weight);
 }
 
-/** Returns the score, raised or lowered if a rest, a translation or a preference counts more than the strategy. */
+/** Returns the score adjusted for what counts more than the strategy: resting, translation, and preference. */
 function placeOf(set: CandidateSet, index: number, gauge: ModelGauge, input: RankingInput, anyIsIn: boolean): number {
   if (gauge.upstream.isDisabledByOperator) return LEFT_OUT;
   const score = scoreOf(set, index, input) + (set.last[index] === true ? TRANSLATED : 0);

@@ -6,7 +6,7 @@ import { type CandidateSet, type RankingInput, type RoutingChoice, scoreOf } fro
 
 const MAX_LISTED = 4;
 
-/** Writes the ranking into the usage record. */
+/** Writes the ranking of the candidates into the usage record. */
 export function noteChoice(
   { routing }: CallFacts,
   { order }: RoutingChoice,
@@ -14,7 +14,7 @@ export function noteChoice(
   input: RankingInput,
 ): void {
   routing.of = order.length;
-  // With one candidate there was no choice.
+  // With a single candidate there was no choice to record.
   if (order.length < 2) return;
   routing.candidates = order.slice(0, MAX_LISTED).map((index) => ({
     upstream: (set.candidates[index] as Candidate).upstream.name,
@@ -22,7 +22,7 @@ export function noteChoice(
   }));
 }
 
-/** True if the client asks for the reasons of the routing. Whether its key may see them is decided elsewhere. */
+/** Returns whether the client requests the reasons of the routing. Whether its key may see them is decided elsewhere. */
 export function asksForReasons({ headers }: IncomingMessage): boolean {
   return headers['x-tollgate-debug'] === 'routing';
 }

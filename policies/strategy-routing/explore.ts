@@ -2,23 +2,23 @@ import type { Candidate } from '../../core/catalog/catalog';
 import { type CandidateFacts, halved, type ModelGauge } from '../../core/health/gauge';
 import { type CandidateSet, type RankingInput, type RoutingChoice, scoreOf } from './choose';
 
-/** One call in this many may try a candidate that is not the best, to find out whether it has become the best. */
+/** At most one call in this many tries a candidate that is not the best, to find out whether it has become the best. */
 const EXPLORES_ONE_IN = 20;
 
-/** After this time without a measurement, a measured time counts half. */
+/** The time without a measurement after which a measured time counts half, in milliseconds. */
 const BELIEVED_HALF_MS = 30_000;
 
-/** How long a search without a result is not repeated. Assumed times change by a five-hundredth meanwhile. */
+/** How long a search without a result is not repeated, in milliseconds. In this time assumed times change by only 0.2 %. */
 const LOOKS_EVERY_MS = 100;
 
 /**
- * Lets single calls try candidates that were slow. Without that, a slow candidate would get no calls and its recovery would stay
- * unknown. The assumed time of a candidate therefore shrinks while it is not measured. When it would make the candidate the best,
- * one call tries it.
+ * Lets single calls try candidates that were slow. Otherwise a slow candidate would receive no calls and its recovery would stay unknown.
+ * The assumed time of a candidate therefore shrinks while it is not measured. When the shrunken time makes the candidate the best, one call
+ * tries it.
  */
 export class Exploration {
   #credit = 1;
-  /** When a search last found no candidate, by kind of answer. */
+  /** The time at which a search last found no candidate, by kind of answer. */
   readonly #lookedMs = { stream: new WeakMap<CandidateSet, number>(), whole: new WeakMap<CandidateSet, number>() };
 
   explore(choice: RoutingChoice, set: CandidateSet, input: RankingInput): RoutingChoice {
@@ -38,8 +38,8 @@ export class Exploration {
 }
 
 /**
- * Returns the candidate that would be the best with its shrunken time; undefined if there is none. A candidate that needs a
- * translation is no rival of a native one.
+ * Returns the candidate that is the best with its shrunken time; undefined if there is none. A candidate that needs a translation does not
+ * compete with a native one.
  */
 function promising(
   [first = 0, ...others]: readonly number[],

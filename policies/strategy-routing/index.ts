@@ -16,7 +16,7 @@ import { findModel, noCandidate } from './refusals';
 import { type ModelRoute, mayAsk, mirrorOf, openRoutes, rankRoute, type TakenRoute } from './routes';
 import { byCost, byQuality, bySessionCost, bySessionQuality, bySpeed, type Strategy } from './strategies';
 
-/** The strategies, each with its form for calls of a session that should stay at one upstream. */
+/** The strategies. Each has one variant for single calls and one for calls of a session, which should stay at one upstream. */
 const STRATEGIES: Readonly<Record<'quality' | 'speed' | 'cost', { alone: Strategy; inSession: Strategy }>> = {
   quality: { alone: byQuality, inSession: bySessionQuality },
   speed: { alone: bySpeed, inSession: bySpeed },
@@ -47,6 +47,7 @@ export default definePolicy({
   },
   needs: ['key', 'request'],
   provides: ['candidates'],
+  declares: () => ({ translates: true }),
   prepare: ({ strategy: name, affinity, upstreams }, gateway) => {
     const { catalog, health } = gateway;
     const { alone, inSession } = STRATEGIES[name];
@@ -92,7 +93,7 @@ export default definePolicy({
 type RoutedCall = CallWith<'key' | 'request'>;
 type Routed = Pick<CallFields, 'candidates'>;
 
-/** Returns the one candidate that has the objects a call names. Rollouts do not concern such a call. */
+/** Returns the one candidate that has the objects a call names. Rollouts do not apply to such a call. */
 async function keepers(
   gateway: Gateway,
   { request, key, facts }: RoutedCall,
@@ -127,7 +128,7 @@ function rankingInput(
   };
 }
 
-/** Lets another call try the untried candidate if this one ends before it tries any, for example for lack of money. */
+/** Frees the untried candidate for another call if this call ends before it tries any candidate, for example for lack of money. */
 function giveBackUnasked(call: CallWith<never>, giveBack: () => void): void {
   call.onEnd(() => {
     if (call.facts.attempts === 0) giveBack();

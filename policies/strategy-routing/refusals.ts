@@ -23,7 +23,7 @@ export function findModel(catalog: Catalog, { modelRequested }: ModelRequest): M
   });
 }
 
-/** Returns the error for a model that has no candidate: other protocols serve it, or no upstream can serve it now. */
+/** Returns the error for a model that has no candidate: either other protocols serve it, or no upstream can serve it now. */
 export function noCandidate(model: Model, request: ModelRequest, health: UpstreamHealth): Error {
   const { protocol } = request;
   const speaking = model.entries.filter(

@@ -9,13 +9,13 @@ import type { JoiningCall, LiveRollouts, RolloutPart } from '../../core/rollouts
 import type { Rollout } from '../../core/rollouts/rollout';
 import { type CandidateSet, choose, openCandidateSet, type RankingInput, type RoutingChoice } from './choose';
 
-/** A model and the candidates that its calls may take. */
+/** A model and the candidates that may serve its calls. */
 export interface ModelRoute {
   readonly model: Model;
   readonly set: CandidateSet;
 }
 
-/** The route of one call. `variants` has both routes if a rollout concerns the call. */
+/** The route of one call. `variants` has both routes if a rollout applies to the call. */
 export interface TakenRoute extends ModelRoute {
   readonly variants?: CallVariants;
 }
@@ -23,7 +23,7 @@ export interface TakenRoute extends ModelRoute {
 interface CallVariants {
   readonly rollout: Rollout;
   readonly part: RolloutPart;
-  /** The route without the change, and the route with it. */
+  /** The route without the rollout's change, and the route with it. */
   readonly control: ModelRoute;
   readonly treatment: ModelRoute;
 }
@@ -48,12 +48,12 @@ interface Variant {
   readonly first?: readonly string[] | undefined;
 }
 
-/** Returns which candidates a pipeline may ask; `*` stands for all. */
+/** Returns a function that decides whether a pipeline may call a candidate; `*` allows all upstreams. */
 export function mayAsk(upstreams: readonly string[]): (candidate: Candidate) => boolean {
   return upstreams.includes('*') ? () => true : ({ upstream }) => upstreams.includes(upstream.name);
 }
 
-/** Returns what finds the route of each call. Everything that does not depend on the call is prepared once per configuration. */
+/** Returns the function that finds the route of each call. Everything that does not depend on the call is prepared once per configuration. */
 export function openRoutes(
   gateway: Gateway,
   upstreams: readonly string[],
@@ -82,9 +82,9 @@ export function openRoutes(
     return (request) => {
       const { protocol } = request;
       const version = declared.size === 0 ? undefined : versionOf(request);
-      // One entry stands for all versions that no upstream declares, so that clients cannot fill the memory.
+      // One entry counts all versions that no upstream declares, so that clients cannot fill the memory with versions.
       const counted = version === undefined || declared.has(version) ? version : OTHER_VERSION;
-      // Only the protocol's own operation can be translated.
+      // Only the protocol's main operation can be translated.
       const { operation = '' } = request;
       const name = counted === undefined ? protocol + operation : `${protocol}${operation} ${counted}`;
       const route = known.get(name) ?? open(variant, protocol, counted, operation === '');
@@ -106,7 +106,7 @@ export function openRoutes(
     if (variants === undefined) return plainRoute(asked, request);
     const control = variants.control(request);
     const treatment = variants.treatment(request);
-    // A call that the treatment cannot serve is not compared.
+    // The rollout does not compare a call that the treatment cannot serve.
     if (isSame(control.set, treatment.set)) return control;
     const { rollout } = variants;
     const part = rollouts.join(rollout, call);
@@ -121,7 +121,7 @@ interface RankedRoute {
   readonly ordered: RoutingChoice;
 }
 
-/** Ranks the candidates. If the upstream of a treatment call may not be tried now, other candidates serve the call and it counts as failed. */
+/** Ranks the candidates. If a treatment call's upstream may not be tried now, others serve the call, and the rollout counts it as failed. */
 export function rankRoute(taken: TakenRoute, inputOf: (route: ModelRoute) => RankingInput): RankedRoute {
   const input = inputOf(taken);
   const ordered = choose(taken.set, input);
@@ -146,12 +146,12 @@ export function mirrorOf(
 ): Mirror | undefined {
   if (!rollouts.isMirrored(rollout, part)) return undefined;
   const choice = choose(set, inputOf({ model, set }));
-  // If the treatment's upstream is ejected or disabled, the call is not mirrored at all.
+  // If the treatment's upstream is ejected or disabled, the call is not mirrored.
   if (!isAsked(set, choice)) return undefined;
   return { candidate: set.candidates[choice.order[0] as number] as Candidate, part };
 }
 
-/** Returns whether the change leaves the candidates as they are, or leaves none. */
+/** Returns whether the rollout's change leaves the candidates unchanged, or leaves none. */
 function isSame({ candidates: before }: CandidateSet, { candidates: after }: CandidateSet): boolean {
   if (after.length === 0) return true;
   return before.length === after.length && before.every((each, index) => each === after[index]);
@@ -173,12 +173,12 @@ function allVariants(
   };
   for (const rollout of configuration.rollouts) {
     const { change } = rollout;
-    if (change.is === 'upstreams') {
+    if (change.kind === 'upstreams') {
       const model = find(change.model);
       const { drop: without, add: added } = change;
       const first = change.first && added.length > 0 ? added : undefined;
       add(rollout, () => true, { model, without: added }, { model, without, first });
-    } else if (change.is === 'version') {
+    } else if (change.kind === 'version') {
       const model = find(change.alias);
       add(rollout, namedBy(change.alias, model), { model }, { model: find(change.model) });
     }
@@ -186,7 +186,7 @@ function allVariants(
   return found;
 }
 
-/** Returns which names a rollout of an alias concerns. A call that uses another name of the model asks for exactly that model. */
+/** Returns a function that decides by the requested name whether a rollout of an alias applies. Other names of the model request exactly it. */
 function namedBy(alias: string, model: Model): RolloutVariants['concerns'] {
   const others = new Set([model.name, ...model.aliases].filter((each) => each !== alias));
   const normalised = normaliseModelName(alias);

@@ -2,39 +2,39 @@ import type { ModelRequest } from '../../core/calls/call';
 import { type Candidate, type ModelEntry, TIERS } from '../../core/catalog/catalog';
 import type { CandidateFacts } from '../../core/health/gauge';
 
-/** The facts about a call that strategies use. */
+/** The facts about a call that strategies use to rank candidates. */
 export interface RankingQuery {
   readonly request: Pick<ModelRequest, 'inputTokensEstimate' | 'maxOutputTokens' | 'choices'>;
-  /** The output tokens of one recent answer of this model; undefined while unknown. */
+  /** The output tokens of recent answers of this model, per answer; undefined while unknown. */
   readonly outputTokens: number | undefined;
-  /** How many input tokens a call had for each estimated one. */
+  /** How many input tokens calls really had for each estimated one. */
   readonly inputShare: number;
-  /** The share of input tokens that sessions read from caches recently, 0 to 1. */
+  /** The share of input tokens that sessions recently read from caches, from 0 to 1. */
   readonly sessionReadShare: number;
 }
 
 /** Defines how a strategy ranks candidates. Its functions are pure. */
 export interface Strategy {
-  /** Returns the score of a candidate; the lowest is tried first. */
+  /** Returns the score of a candidate. The gateway tries the candidate with the lowest score first. */
   score(candidate: Candidate, facts: CandidateFacts, asked: RankingQuery): number;
-  /** Returns how far the score may be off by chance. Candidates whose scores differ by no more are equals and share the load by weight. */
+  /** Returns how far the score may be off by chance. Candidates whose scores differ by no more count as equal and share the load by weight. */
   noise(facts: CandidateFacts): number;
 }
 
-/** A score above all others. It is finite, because it is written into JSON. */
+/** A score behind all others. It is finite, because the usage record stores it as JSON. */
 export const LAST = 1e9;
 
-/** The share by which two times may differ and still count as equal. */
+/** The relative difference up to which two times count as equal. */
 const SAME_SHARE = 0.2;
 
-/** Returns how far a measured time may be off by chance, as a share of it; 0 if the time is unknown. */
+/** Returns how far a measured time may be off by chance, relative to the time; 0 if the time is unknown. */
 function latencyNoise({ latencyMs, latencyDeviationMs }: CandidateFacts): number {
   return latencyMs === undefined ? 0 : Math.max(SAME_SHARE, latencyDeviationMs / Math.max(1, latencyMs));
 }
 
 /**
- * Ranks official upstreams first, then the most reliable, then the fastest. Reliability is compared in classes. Times are compared
- * as logarithms: a difference below half as long again is no difference, so that noise moves no calls.
+ * Ranks official upstreams first, then the most reliable, then the fastest. Reliability is compared in classes. Times are compared as
+ * logarithms: a time less than 1.5 times as long counts as equal, so that noise moves no calls.
  */
 export const byQuality: Strategy = {
   score: ({ upstream }, facts) =>
@@ -42,12 +42,12 @@ export const byQuality: Strategy = {
   noise: (facts) => (facts.latencyMs === undefined ? 0 : Math.max(1, stepsDown(latencyNoise(facts)))),
 };
 
-/** The least share of a time that is left after chance is subtracted. One answer can be most of what is known. */
+/** The least share of a time that stays after the chance error is subtracted. After one answer, the error can be nearly the whole time. */
 const MIN_LEFT = 0.01;
 
 /**
- * Ranks calls of a session, whose prompt cache is worth more than a faster upstream. Candidates of one tier are equals, and only
- * one that fails often comes behind. A single failure moves no session, because the next candidate serves that call.
+ * Ranks calls of a session, because its prompt cache is worth more than a faster upstream. Candidates of one tier are equal, except that
+ * one which fails often ranks behind. A single failure moves no session, because the next candidate serves that call.
  */
 export const bySessionQuality: Strategy = {
   score: ({ upstream }, { failureRate }) => {
@@ -60,15 +60,12 @@ export const bySessionQuality: Strategy = {
 /** The failure class from which sessions move: more than 15 % of the attempts failed. */
 const FAILS_OFTEN = 2;
 
-/** Returns how many steps a time is above the same time without this share. After one slow answer the share is nearly the whole. */
+/** Returns the steps between a time and that time reduced by this share. After one slow answer the share is nearly 1. */
 function stepsDown(share: number): number {
   return -Math.log(Math.max(MIN_LEFT, 1 - share)) / STEP;
 }
 
-/**
- * Returns the class of a failure rate, 0 to 4, with bounds at 5, 15, 40 and 75 %. One failure among answers means class 1 for a
- * quarter of a minute.
- */
+/** Returns the class of a failure rate, 0 to 4, with bounds at 5, 15, 40 and 75 %. One failure among answers means class 1 for 15 seconds. */
 function failureClass(rate: number): number {
   if (rate <= 0.05) return 0;
   if (rate <= 0.15) return 1;
@@ -78,19 +75,19 @@ function failureClass(rate: number): number {
 
 const STEP = Math.log(1.5);
 
-/** Returns a time in steps, each half as long again. An untried candidate comes first, one that another call is trying comes last. */
+/** Returns a time in steps, each 1.5 times as long. An untried candidate ranks first, one that another call is trying ranks last. */
 function latencySteps({ latencyMs, isUntried, isBeingTried }: CandidateFacts): number {
   if (isUntried) return 0;
   if (isBeingTried || latencyMs === undefined) return 999;
   return 1 + Math.log(Math.max(1, latencyMs)) / STEP;
 }
 
-/** The lowest success rate assumed, because a candidate that hardly ever answers is not infinitely slow. */
+/** The lowest success rate that the ranking assumes, because a candidate that rarely answers is not infinitely slow. */
 const MIN_SUCCESS = 0.02;
 
 /**
- * Ranks by the shortest expected time to the first token, including the time of failed attempts. An untried candidate comes first,
- * one that another call is trying comes last.
+ * Ranks by the shortest expected time to the first token, including the time of failed attempts. An untried candidate ranks first, one that
+ * another call is trying ranks last.
  */
 export const bySpeed: Strategy = {
   score: (_candidate, facts) => expectedMs(facts),
@@ -112,9 +109,9 @@ export const byCost: Strategy = {
 };
 
 /**
- * Ranks calls of a session by price, as if the session stayed at each candidate. Every candidate gets the share that sessions read
- * from caches recently, at any upstream. One upstream's own share says little, because each session that moves there lowers it;
- * such prices would move all sessions to and fro. Only a share far below the others' is believed.
+ * Ranks calls of a session by price, as if the session stayed at each candidate. The price assumes the share that sessions recently read
+ * from caches at all upstreams. One upstream's own share is unreliable, because each session that moves there lowers it; such prices would
+ * move all sessions to and fro. It counts only if it is far below the share of all.
  */
 export const bySessionCost: Strategy = {
   score: (candidate, { sessionReadShare }, asked) =>
@@ -135,7 +132,7 @@ function expectedE8({ model, rough }: Candidate, asked: RankingQuery, cacheReadS
   return (inputTokens * inputRate + expectedOutputTokens(model, asked) * price.output) / 1e6;
 }
 
-/** Returns the expected output: what recent answers had, and at most what the call or the model allows. */
+/** Returns the expected output tokens: as in recent answers, but at most what the call or the model allows. */
 function expectedOutputTokens(model: ModelEntry, { request, outputTokens }: RankingQuery): number {
   const limit = Math.min(request.maxOutputTokens ?? model.estimatedMaxTokens, model.maxOutput);
   return Math.min(limit, outputTokens ?? limit) * request.choices;

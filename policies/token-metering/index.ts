@@ -21,9 +21,9 @@ const OUTPUTS: ReadonlySet<string> = new Set(OUTPUT_METERS);
 /**
  * Counts the usage of one attempt.
  *
- * Reported counts are charged if input and output are both known. Otherwise the call is `estimated`. Output is then counted from
- * what was relayed, whatever was reported, unless all that is wrong is an input of 0 beside an output. Input stays as reported if
- * it is known; otherwise it is the estimate that the hold used.
+ * The gateway charges the reported counts if input and output are both known. Otherwise the call is `estimated`. The output is then counted
+ * from the relayed bytes, whatever the upstream reported. One exception: if the only fault is an input of 0 beside an output, the reported
+ * output counts. The input stays as reported if it is known; otherwise it is the estimate that the hold used.
  */
 export class TokenUsageCounter implements UsageCounter {
   #candidate: Candidate | undefined;
@@ -42,7 +42,7 @@ export class TokenUsageCounter implements UsageCounter {
     this.#contentBytes += event.contentBytes ?? 0;
     if (event.usage === undefined) return;
     this.#usage = mergeUsage(this.#usage, event.usage);
-    // If the final count is invalid, an earlier running count does not replace it.
+    // If the final count is invalid, an earlier intermediate count must not replace it.
     if (event.finalUsage === true && outputTokens(event.usage) === undefined)
       this.#usage = withOutput(this.#usage, undefined);
   }
@@ -73,8 +73,8 @@ export class TokenUsageCounter implements UsageCounter {
   }
 
   /**
-   * Returns the relayed output, or the reported running count if that is larger, because it includes hidden reasoning. A first
-   * event's placeholder of 1 must not make the rest free.
+   * Returns the relayed output, or the reported intermediate count if that is larger, because it includes hidden reasoning. A first event
+   * often reports a placeholder of 1, which must not make the rest free.
    */
   #relayed(): number {
     const reported = this.#isOutputUsable() ? (outputTokens(this.#usage) ?? 0) : 0;
@@ -86,7 +86,7 @@ export class TokenUsageCounter implements UsageCounter {
     return this.#withInput(estimatedInput(this.request, this.#candidate?.model));
   }
 
-  /** Returns the estimated input in place of all counts. What is doubtful in the report stays known. */
+  /** Returns the usage with the estimated input instead of all counts. It keeps the flags for doubtful parts of the report. */
   #withInput(input: number): Usage {
     return { ...this.#usage, ...usageOf({ input }) };
   }
@@ -95,7 +95,7 @@ export class TokenUsageCounter implements UsageCounter {
     return estimatedOutput(this.#contentBytes);
   }
 
-  /** An input of 0 for a prompt that is not empty is no count of it. */
+  /** Whether the reported input is usable. An input of 0 for a prompt that is not empty is not a count. */
   #isInputUsable(): boolean {
     return this.#isInputKnown() && (totalInputTokens(this.#usage) > 0 || this.request.inputTokensEstimate === 0);
   }

@@ -92,7 +92,7 @@ describe('Claude Code, the real program', function () {
     await expectBill(asking, answering);
   });
 
-  it('retries by itself if the upstream disconnects between two content blocks', async () => {
+  it('retries automatically if the upstream disconnects between two content blocks', async () => {
     const usage = { input: 1_500, output: 9 };
     const toolCalls = [{ name: 'Bash', input: { command: 'cat note.txt' } }];
     upstream.next(
@@ -106,7 +106,7 @@ describe('Claude Code, the real program', function () {
     await expectBill(usage);
   });
 
-  it("works with another service's credential in `ANTHROPIC_API_KEY` beside the gateway's key", async () => {
+  it("works if `ANTHROPIC_API_KEY` has another service's credential beside the gateway's key", async () => {
     const usage = { input: 1_100, output: 3 };
     upstream.next(messagesAsAsked({ text: 'Hello.', usage }));
     const report = await agent('say hello', { env: { ANTHROPIC_API_KEY: FOREIGN_KEY } });
@@ -114,7 +114,7 @@ describe('Claude Code, the real program', function () {
     await expectBill(usage);
   });
 
-  it('repeats its request without the system role if `roles` refuses it', async () => {
+  it('repeats its request without the system role if the setting `roles` makes the gateway refuse it', async () => {
     const usage = { input: 1_250, output: 4 };
     upstream.next(messagesAsAsked({ text: 'Hello.', usage }));
     const report = await agent('say hello', { baseUrl: `${gateway.url}/cost` });

@@ -9,11 +9,11 @@ import { textOf } from '../support/sources';
 const page = textOf('docs/clients.md');
 
 describe('docs/clients.md', () => {
-  it('shows every client with the pinned versions and the setup that `npm run agents` uses', () => {
+  it('lists every client with the pinned versions and the setup that `npm run agents` uses', () => {
     expect(setups().filter((setup) => !page.includes(setup))).to.deep.equal([]);
   });
 
-  it('says of every client and feature whether it works, and why it does not', () => {
+  it('states for every client and feature whether it works, and the reason if it does not', () => {
     const names = [...CLIENTS, ...TRANSLATED].flatMap(({ id }) => FEATURES.map(({ name }) => cellName(id, name)));
     const cells = cellsOf(page);
     expect(cells.map(({ client, feature }) => cellName(client, feature))).to.have.members(names);
@@ -29,7 +29,7 @@ describe('docs/clients.md', () => {
     expect(Object.keys(pinnedVersions()).filter((name) => ![...shown, ...beside].includes(name))).to.deep.equal([]);
   });
 
-  it('has the settings of agents that the console shows', () => {
+  it('has the same settings for coding agents as the console', () => {
     const tried = CLIENTS.filter(({ title }) => ['Claude Code', 'Codex', 'OpenCode'].includes(title));
     for (const { id, title, protocol, model, setup } of tried) {
       const { TOLLGATE_API_KEY: _, ...env } = setup({ url: BASE, key: '"$TOLLGATE_API_KEY"', model }).env;

@@ -16,11 +16,11 @@ for (const name of ['gateway', 'system'] as const) {
   const json = `schemas/${name}.config.schema.json`;
 
   describe(`the schema of ${yaml}`, () => {
-    it('is up to date with the loaded settings (npm run schemas)', () => {
+    it('is up to date with the loaded settings, as `npm run schemas` writes it', () => {
       expect(JSON.parse(textOf(json))).to.deep.equal(PUBLISHED[name]);
     });
 
-    it('is named in the first line of the file, for editors', () => {
+    it('is referenced in the first line of its YAML file, for editors', () => {
       expect(textOf(yaml).split('\n')[0]).to.equal(`# yaml-language-server: $schema=./${json}`);
     });
 
@@ -44,7 +44,7 @@ describe('the schema of gateway.config.yml', () => {
     return validate(config);
   };
 
-  it('refuses the same names, settings and values as the gateway', () => {
+  it('rejects the same names, settings and values as the gateway', () => {
     expect(broken((config) => config.policies.push('rate-limiter'))).to.equal(false);
     expect(broken((config) => config.pipelines.cost.policies.push({ 'fail-over': null }))).to.equal(false);
     expect(broken((config) => config.pipelines.cost.policies.push({ failover: [{ action: { tries: 2 } }] }))).to.equal(
@@ -55,7 +55,7 @@ describe('the schema of gateway.config.yml', () => {
     expect(broken((config) => (config.pipelinez = {}))).to.equal(false);
   });
 
-  it('knows every section of every plugin, and the gateway reads the file that it accepts', () => {
+  it('covers every section of every plugin, and the gateway reads the file that it accepts', () => {
     const { properties } = PUBLISHED.gateway as { properties: object };
     expect(Object.keys(properties)).to.include.members([...loaded.sections.keys()]);
     expect(configurationReader(loaded)(PROJECT, {}).pipelines).not.to.have.length(0);

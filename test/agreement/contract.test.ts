@@ -30,25 +30,25 @@ function membersOf(schema: object): readonly string[] {
 }
 
 describe('docs/contract.md', () => {
-  it('has the fields of a usage record in the order of the CSV', () => {
+  it('lists the fields of a usage record in the order of the CSV export', () => {
     const [fields = ''] = /`requestId,[^`]+`/.exec(contract) ?? [];
     expect(fields.replaceAll('`', '').split(/,\s+/)).to.deep.equal(RECORD_COLUMNS);
   });
 
-  it('has the members of every part of a sandbox', () => {
+  it('lists the members of every part of a sandbox', () => {
     const parts = { record: SANDBOX, operation: OPERATION, event: EVENT, segment: SEGMENT, period: PERIOD };
     for (const [name, schema] of Object.entries(parts)) expect(wordsOf(name), name).to.have.members(membersOf(schema));
     const { policy } = (SANDBOX as unknown as { properties: { policy: object } }).properties;
     expect(wordsOf('policy')).to.have.members(membersOf(policy));
   });
 
-  it('has every state of a sandbox and of an operation', () => {
+  it('lists every state of a sandbox and of an operation', () => {
     expect(wordsOf('`observedState`')).to.have.members(OBSERVED_STATES);
     expect(wordsOf('`lifecyclePhase`')).to.have.members(LIFECYCLE_PHASES);
     for (const status of OPERATION_STATUSES) expect(contract).to.contain(`\`${status}\``);
   });
 
-  it('names errors of the catalogue with their status', () => {
+  it('names errors of the catalogue with the status that the catalogue has', () => {
     const named = [...contract.matchAll(/\b(\d{3}) ([A-Z]+(?:_[A-Z]+)+|DRAINING|OVERLOADED|CONFLICT)/g)];
     expect(named.length).to.be.above(40);
     const wrong = named
@@ -57,7 +57,7 @@ describe('docs/contract.md', () => {
     expect(wrong.map(([words]) => words)).to.deep.equal([]);
   });
 
-  it('has the limits of calls, sandboxes and commands', () => {
+  it('states the limits of calls, sandboxes and commands as the code has them', () => {
     const limits = contract.slice(contract.indexOf('\n## 10.'), contract.indexOf('\n## 11.'));
     const { concurrentCallsPerKey: perKey, concurrentCallsPerAccount: perAccount } = (
       keyAuth.schema as unknown as { properties: Record<string, { default: number }> }

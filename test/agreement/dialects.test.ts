@@ -83,7 +83,7 @@ describe("the tables of request members and the vendors' published types", () =>
   }
 
   for (const protocol of TRANSLATED)
-    it(`say how everything in a ${protocol} request is translated`, () => {
+    it(`state how the gateway translates every part of a ${protocol} request`, () => {
       const { members, items, parts, tools } = REQUEST_TABLES[protocol];
       const rows = Object.entries<TranslatedRow>({ ...members, ...items, ...parts, ...tools });
       const unsaid = rows.flatMap(([name, { translation }]) => (translation === undefined ? name : []));

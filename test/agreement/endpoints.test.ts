@@ -4,7 +4,7 @@ import { nameOf, ownRoutes } from '../support/own-api';
 const routes = ownRoutes();
 
 describe('endpoints of plugins', () => {
-  it('are many', () => {
+  it('number more than 80, so that the following checks cover them', () => {
     expect(routes.length).to.be.greaterThan(80);
   });
 
@@ -12,7 +12,7 @@ describe('endpoints of plugins', () => {
     expect(routes.filter(({ summary }) => summary === '').map(nameOf)).to.deep.equal([]);
   });
 
-  it('of the admin listener declare the role that they need', () => {
+  it('declare the role that they need if they are on the admin listener', () => {
     const open = routes.filter(
       (route) => route.listener === 'admin' && route.auth === undefined && route.role === undefined,
     );

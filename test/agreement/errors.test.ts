@@ -58,7 +58,7 @@ describe('the errors of the OpenAPI documents', () => {
     expect(errorCodes().enum).to.have.members(documented.map(({ code }) => code));
   });
 
-  it('stand under the status that docs/errors.md gives them', () => {
+  it('are listed under the status that docs/errors.md has for them', () => {
     for (const { code, status } of documented) {
       const [[answered, response] = []] = Object.entries(errorResponses([code as keyof typeof ERRORS]));
       expect([code, answered]).to.deep.equal([code, String(status)]);

@@ -150,7 +150,7 @@ function cyclesOf(graph: ReadonlyMap<string, readonly string[]>): readonly strin
 }
 
 describe('imports', () => {
-  it('are found in more than a few files', () => {
+  it('are found in more than a few files, so that the search itself works, so that the search itself works', () => {
     expect(files.length).to.be.greaterThan(50);
     expect(importsWithin('policies/index.ts').map(({ target }) => target)).to.include('policies/failover/index.ts');
   });
@@ -188,7 +188,7 @@ describe('imports', () => {
     expect(cyclesOf(graph)).to.deep.equal([]);
   });
 
-  it('cover every folder of the order', () => {
+  it('come from every folder that the allowed order lists', () => {
     const missing = Object.entries(ORDER).flatMap(([room, folders]) => {
       const there = new Set(
         files.map((path) => rankOf(path)).flatMap((rank) => (rank?.room === room ? [rank.folder] : [])),
@@ -198,7 +198,7 @@ describe('imports', () => {
     expect(missing).to.deep.equal([]);
   });
 
-  it('have the order that docs/architecture.md lists', () => {
+  it('follow the order of folders that docs/architecture.md lists', () => {
     const [, core = '', sandbox = ''] = textOf('docs/architecture.md').split(
       /^#{2,3} (?:core|plugins\/sandbox|Who .*)$/m,
     );

@@ -41,7 +41,7 @@ describe('the header of a Lua script', () => {
     ['an answer that is not declared', GOOD.replace("'done'", "'finished'"), 'uses finished'],
     ['a declared answer that is not given', GOOD.replace("'not_ready' end", "'done' end"), 'declares not_ready'],
     ['a return without a quoted word', GOOD.replace("return { 'done', ARGV[1] }", 'return ARGV[1]'), 'quoted word'],
-    ['no purpose', GOOD.replace('-- Does something.', '--'), 'must say what it does'],
+    ['no purpose', GOOD.replace('-- Does something.', '--'), 'says what the script does'],
     ['no shebang', GOOD.replace('#!lua', '-- lua'), 'must begin with #!lua'],
   ] as const) {
     it(`prevents the script from loading if it has ${what}`, () => {

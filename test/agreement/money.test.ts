@@ -7,7 +7,7 @@ const first = lines.findIndex((line) => line.startsWith('| ending'));
 const endings = lines.slice(first + 2, lines.indexOf('', first));
 
 describe('docs/money.md', () => {
-  it('names tests for every ending of a call', () => {
+  it('names tests for every way in which a call can end', () => {
     assert.equal(endings.length, 19);
     for (const row of endings) assert.match(row, /\.test\.ts`/, row);
   });

@@ -4,7 +4,7 @@ import { VENDOR_MUTANTS } from '../mutation/vendor-mutants';
 import { textOf } from '../support/sources';
 
 describe('the mutants of allowances and of holds and charges', () => {
-  it('change lines that still exist', () => {
+  it('change lines that still exist in the source in the source', () => {
     const stale = [...ALLOWANCE_MUTANTS, ...VENDOR_MUTANTS].filter(({ file, from }) => !textOf(file).includes(from));
     expect(stale.map(({ name }) => name)).to.deep.equal([]);
   });

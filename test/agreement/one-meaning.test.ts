@@ -43,16 +43,16 @@ const sources = new Map(
 );
 
 describe('an exported name of core, policies and plugins', () => {
-  it('has one meaning: one file exports it', () => {
+  it('has one meaning, because only one file exports it', () => {
     const remedy = 'give each its own word, or do not export what only its own file uses';
     expect(shared(sources), remedy).to.deep.equal([]);
   });
 
-  it('is found in more than a few files', () => {
+  it('is found in more than a few files, so that the search itself works, so that the search itself works', () => {
     expect(exporters(sources).size).to.be.greaterThan(1_000);
   });
 
-  it('may be exported again from where it is declared, and may have several signatures', () => {
+  it('may be re-exported from the file that declares it, and may have several signatures', () => {
     const one =
       'export interface Span {}\nexport const Span = 1;\nexport function at(a: 1): 1;\nexport function at(a: 2): 2;\n';
     const again = "export { Span, at } from './one';\nexport type { Other } from './other';\n";
@@ -66,7 +66,7 @@ describe('an exported name of core, policies and plugins', () => {
     ).to.deep.equal([]);
   });
 
-  it('is refused in a second file, also in a list of names', () => {
+  it('is rejected if a second file exports it too, even in an export list', () => {
     const texts = new Map([
       ['a.ts', 'export type Place = string;\n'],
       ['b.ts', 'interface Place {}\nexport type { Place };\n'],

@@ -11,7 +11,7 @@ const settings = parse(textOf('gateway.config.yml')) as {
 };
 
 describe('policies', () => {
-  it('have a folder each under policies/', () => expect(listed).to.have.members(folders));
+  it('each have their own folder under policies/', () => expect(listed).to.have.members(folders));
 
   it('are listed under policies: in gateway.config.yml', () => expect(settings.policies).to.deep.equal(listed));
 
@@ -23,7 +23,7 @@ describe('policies', () => {
     }
   });
 
-  it('are in every shipped pipeline in the order of a call', () => {
+  it('appear in every shipped pipeline in the order in which a call runs them', () => {
     for (const [name, pipeline] of Object.entries(settings.pipelines)) {
       const used = pipeline.policies.flatMap((entry) => Object.keys(entry));
       const otherRouting = name === 'direct' ? 'strategy-routing' : 'direct-routing';
@@ -31,7 +31,7 @@ describe('policies', () => {
     }
   });
 
-  it("are all in the documents' path of a call", () => {
+  it('all appear in the path of a call in the documents', () => {
     for (const name of listed) expect(textOf('docs/request-path.md')).to.contain(`\`${name}\``);
   });
 });

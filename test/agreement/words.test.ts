@@ -20,7 +20,7 @@ const EMPTY_WORDS = /^(utils?|helpers?|types?|common|lib|src|misc|shared)$/i;
 const MACHINE_PATHS = ['work', 'farm', 'root', 'home', 'Users'].map((folder) => `/${folder}/`);
 
 describe('names and words in the repository', () => {
-  it('include no file or folder name without meaning', () => {
+  it('include no meaningless name of a file or folder', () => {
     const named = sources.filter((path) => path.split('/').some((part) => EMPTY_WORDS.test(part.replace(/\..*$/, ''))));
     expect(named).to.deep.equal([]);
   });
@@ -32,7 +32,7 @@ describe('names and words in the repository', () => {
     expect(odd).to.deep.equal([]);
   });
 
-  it("include no path of a developer's machine", () => {
+  it("include no path of a developer's own machine", () => {
     const found = written.flatMap((path) => {
       const text = textOf(path);
       return [...MACHINE_PATHS, PROJECT].filter((each) => text.includes(each)).map((each) => `${path}: ${each}`);
@@ -40,7 +40,7 @@ describe('names and words in the repository', () => {
     expect(found).to.deep.equal([]);
   });
 
-  it('include no registry but the public one in lock files', () => {
+  it('include only the public registry in lock files', () => {
     const locked = ['package-lock.json', 'test/agents/package-lock.json'].map(textOf).join('\n');
     const hosts = new Set([...locked.matchAll(/"resolved": "(https?:\/\/[^/"]+)/g)].map(([, host]) => host));
     expect([...hosts].filter((host) => host !== 'https://registry.npmjs.org')).to.deep.equal([]);

@@ -47,7 +47,7 @@ describe('the comparison of answers and charges', () => {
     );
   });
 
-  it('reports an answered call with another cost, even if the sum is right', () => {
+  it('reports an answered call that was charged another cost, even if the total is right', () => {
     const moved = records.map((each) => ({
       ...each,
       costE8: each.costE8 + (each.requestId === 'one' ? 1n : each.requestId === 'two' ? -1n : 0n),
@@ -57,7 +57,7 @@ describe('the comparison of answers and charges', () => {
     ]);
   });
 
-  it('reports a call that was charged twice, answered or cut', () => {
+  it('reports a call that was charged twice, whether it was answered or cut', () => {
     for (const id of ['one', 'cut'])
       expect(wrongOf([...records, { requestId: id, costE8: COST_E8 }])).to.include(
         `1 calls have more than one record: ${id}`,
@@ -69,7 +69,7 @@ describe('the comparison of answers and charges', () => {
     expect(wrongOf(paid)).to.include('1 refused calls are charged: refused');
   });
 
-  it('counts charges for calls that no client made', () => {
+  it('reports charges for calls that no client made', () => {
     const more = ['cut too', 'made by nothing'].map((requestId) => ({ requestId, costE8: COST_E8 }));
     expect(wrongOf([...records, ...more])).to.deep.equal(['3 other calls are charged, and only 2 were cut']);
   });

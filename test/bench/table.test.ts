@@ -3,7 +3,7 @@ import { ratio, summarise } from '../../bench/table';
 import { zipfDraws } from '../../bench/zipf';
 
 describe('the tables of the bench', () => {
-  it('compare a row of a case within that case', () => {
+  it('compare rows of a case only with rows of the same case', () => {
     const rounds = [
       {
         direct: { calls: 100 },
@@ -28,7 +28,7 @@ describe('the tables of the bench', () => {
     expect(relay?.cells).to.deep.equal({});
   });
 
-  it("use draws by Zipf's law, which a seed repeats", () => {
+  it("draw numbers by Zipf's law, and the same seed repeats them", () => {
     const draw = () => zipfDraws(20_000, { of: 1_000, s: 1.1, seed: 22 });
     const draws = draw();
     expect(draw()).to.deep.equal(draws);

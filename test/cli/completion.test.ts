@@ -30,7 +30,7 @@ describe('the completion script of the shell', () => {
     assert.deepEqual(await bashOffers('config', 'schema', 'sy'), ['system']);
   });
 
-  it('offers the options of a verb that stands after other options or after arguments', async () => {
+  it("offers a verb's options even after other options or after arguments", async () => {
     assert.deepEqual(await bashOffers('--json', 'usage', 'list', '--status', '200', '--up'), ['--upstream']);
     assert.deepEqual(await bashOffers('nonsense', 'ke'), ['keys']);
   });
@@ -48,7 +48,7 @@ describe('the completion script of the shell', () => {
     assert.match(out, /'freeze:freeze an account\\: refuse all its further calls'/);
   });
 
-  it('is refused with status 2 for an unknown shell', async () => {
+  it('is refused with exit status 2 for an unknown shell', async () => {
     assert.equal((await script('fish')).status, 2);
   });
 });

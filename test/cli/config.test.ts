@@ -32,7 +32,7 @@ function tollgateIn(environment: Readonly<Record<string, string>>, ...args: stri
 
 describe('tollgate config', () => {
   describe('validate', () => {
-    it('prints that a valid folder is sound, with its revision, and exits with 0', async () => {
+    it('prints that a folder is valid, with its revision, and exits with 0', async () => {
       const { status, out } = await tollgate('config', 'validate', PROJECT);
       expect(status).to.equal(0);
       expect(out).to.match(/is valid \(revision [0-9a-f]{12}\)/);
@@ -153,7 +153,7 @@ describe('tollgate config', () => {
       expect(said.get('offerings demo-docker supplierSettings image')).to.equal('${WORD}');
     });
 
-    it('exits with 1 and the place of the error if one folder cannot be read', async () => {
+    it('exits with 1 and prints file and position of the error if one folder cannot be read', async () => {
       const { status, notes } = await tollgate('config', 'diff', PROJECT, folder('http: ['));
       expect(status).to.equal(1);
       expect(notes).to.match(/gateway\.config\.yml:1:\d+/);

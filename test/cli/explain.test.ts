@@ -3,7 +3,7 @@ import { costLines, REQUEST_TABLES } from '../../core/protocols/request-tables';
 import { runTollgate } from '../support/command-line';
 
 describe('tollgate explain members', () => {
-  it('lists members, content parts and tools with their classes, and needs no running gateway', async () => {
+  it('lists members, content parts and tools with their classes, without a running gateway', async () => {
     const { status, out } = await runTollgate(['explain', 'members']);
     expect(status).to.equal(0);
     expect(out).to.match(/^messages +member +thread +outside +thread +.*\{"type": "create"\}/m);
@@ -24,7 +24,7 @@ describe('tollgate explain members', () => {
 });
 
 describe('tollgate explain dialects', () => {
-  it('lists what becomes of what clients send, and what upstreams lack', async () => {
+  it('lists what the gateway does with each member of a request, and which features upstreams lack', async () => {
     const { status, out } = await runTollgate(['explain', 'dialects']);
     expect(status).to.equal(0);
     expect(out).to.match(/^from +messages +service_tier +refused +not "auto", "default", "standard_only" +asks for/m);
@@ -53,9 +53,9 @@ describe('tollgate explain settings', () => {
     expect(new Set(lines).size).to.equal(lines.length);
   });
 
-  it('lists those whose path has the text in it, as JSON with --json', async () => {
+  it('lists only settings whose path contains the given text, as JSON with --json', async () => {
     const { out } = await runTollgate(['--json', 'explain', 'settings', 'webSockets.']);
-    expect(JSON.parse(out).items[0]).to.include({ file: 'system', setting: 'webSockets.mostOfKey', default: 8 });
+    expect(JSON.parse(out).items[0]).to.include({ file: 'system', setting: 'webSockets.maxPerKey', default: 8 });
     expect(JSON.parse(out).items).to.have.length(4);
   });
 });

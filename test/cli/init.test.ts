@@ -12,7 +12,7 @@ describe('a folder for a new gateway', () => {
   });
   after(() => folder.remove());
 
-  it('gets from `tollgate init` the shipped configuration, which names its schemas at the place where npm installs them', async () => {
+  it('gets the shipped configuration from `tollgate init`, with the paths at which npm installs the schemas', async () => {
     const path = join(folder.path, 'My Gateway');
     const { status, out } = await runTollgate(['init', path]);
     assert.equal(status, 0);
@@ -25,7 +25,7 @@ describe('a folder for a new gateway', () => {
     assert.equal(JSON.parse(await readFile(join(path, 'package.json'), 'utf8')).name, 'my-gateway');
   });
 
-  it('depends on the folder of the Tollgate that made it, because no registry has Tollgate, and `tollgate init` says so', async () => {
+  it('depends on the folder of the running Tollgate, as `tollgate init` says, because no registry has the package', async () => {
     const path = join(folder.path, 'linked');
     const { out } = await runTollgate(['init', path]);
     const { dependencies } = JSON.parse(await readFile(join(path, 'package.json'), 'utf8'));
@@ -40,7 +40,7 @@ describe('a folder for a new gateway', () => {
     assert.match(again.notes, /already exists/);
   });
 
-  it('must have a configuration: `tollgate start` refuses it otherwise and names `tollgate init`', async () => {
+  it('must have a configuration, because `tollgate start` otherwise refuses it and names `tollgate init`', async () => {
     const { status, notes } = await runTollgate(['start', folder.path]);
     assert.equal(status, 1);
     assert.match(notes, /has no system\.config\.yml\. Create a folder with one by `tollgate init <folder>`/);

@@ -29,7 +29,7 @@ describe('a package made by `tollgate plugin new`', function () {
   }
 
   for (const kind of KINDS) {
-    it(`passes its own tests without a change, as kind ${kind}`, async () => {
+    it(`passes its own tests unchanged, for the kind ${kind}`, async () => {
       const { stdout } = await run('npm', ['test'], { cwd: join(folder.path, `my-${kind}`) });
       assert.match(stdout, /pass [1-9]/);
       assert.match(stdout, /fail 0/);
@@ -71,7 +71,7 @@ describe('a package made by `tollgate plugin new`', function () {
     }
   });
 
-  it('is not made over an existing folder, with an invalid name or with an unknown kind', async () => {
+  it('is not created over an existing folder, with an invalid name or with an unknown kind', async () => {
     await begin('plugin', 'kept');
     const before = await readFile(join(folder.path, 'kept/index.js'), 'utf8');
     const again = await begin('plugin', 'kept');

@@ -39,7 +39,7 @@ describe('tollgate prices', () => {
     expect(items[0]).to.include({ upstream: 'anthropic', model: 'claude-opus-5-5', date: '2026-10-24' });
   });
 
-  it('update writes the published prices, keeps comments, and leaves a file without differences', async () => {
+  it('update writes the published prices, keeps comments, and leaves no difference in the file', async () => {
     const folder = folderWith(OWN);
     const { status } = await runTollgate(['prices', 'update', folder, '--yes']);
     expect(status).to.equal(0);
@@ -47,7 +47,7 @@ describe('tollgate prices', () => {
     expect((await runTollgate(['prices', 'check', folder])).status).to.equal(0);
   });
 
-  it('update removes values that a model with `from` repeats, because the price list has them', async () => {
+  it('update removes values that a model with `from` repeats, because the price list supplies them', async () => {
     const folder = folderWith('{ from: anthropic, maxOutput: 1000 }');
     await runTollgate(['prices', 'update', folder, '--yes']);
     expect(readFileSync(join(folder, 'gateway.config.yml'), 'utf8')).to.match(
@@ -55,7 +55,7 @@ describe('tollgate prices', () => {
     );
   });
 
-  it('update writes nothing and exits with 2 if it cannot ask for confirmation', async () => {
+  it('update writes nothing and exits with 2 if there is no terminal for a confirmation', async () => {
     const folder = folderWith(OWN);
     const before = readFileSync(join(folder, 'gateway.config.yml'), 'utf8');
     const { status } = await runTollgate(['prices', 'update', folder]);

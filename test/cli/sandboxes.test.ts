@@ -117,7 +117,7 @@ describe('tollgate sandboxes', function () {
     assert.deepEqual((await json('list')).items.length, 1);
   });
 
-  it('places lists the places of sandboxes, and lose refuses a place that a node still reaches', async () => {
+  it('places lists the data folders of sandboxes, and lose refuses one that a node still reaches', async () => {
     const { items } = await json('places');
     const [place] = items;
     assert.deepEqual([items.length, place.supplier, place.silent, place.activeSandboxes], [1, 'local', false, 1]);

@@ -70,7 +70,7 @@ describe('the command line', () => {
     assert.match(notes, /<account> is empty/);
   });
 
-  it('does not send the token of the local gateway to a gateway on another machine', async () => {
+  it('sends the token of the local gateway only to a gateway on the same machine', async () => {
     const { path, remove } = await temporaryFolder();
     await writeFile(join(path, 'admin-token'), 'secret');
     const elsewhere = { TOLLGATE_URL: 'http://gateway.invalid:9876', DATA_DIR: path };
@@ -178,7 +178,7 @@ describe('the command line', () => {
     );
   });
 
-  it('exits from `ledger verify` with 0 if the ledger is consistent, otherwise with 1, account and sequence, and repairs with --repair', async () => {
+  it('exits from `ledger verify` with 0 if the ledger is consistent, else with 1, and repairs with --repair', async () => {
     const { accountId } = await desk.customer('5');
     const { database, ledger } = desk;
     await shipShards({ ledger, database, log: quiet }, ALL_SHARDS);
@@ -219,7 +219,7 @@ describe('the command line', () => {
     });
   }
 
-  it('exits with 1 and the reason if the gateway refuses', async () => {
+  it('exits with 1 and prints the reason if the gateway rejects the request', async () => {
     const { accountId } = await desk.customer();
     const { status, notes } = await tollgate(environment, 'credits', 'add', accountId, '1.123456789');
     assert.equal(status, 1);
@@ -234,7 +234,7 @@ describe('the command line', () => {
     assert.ok(notes.includes(`Cannot reach ${url} (ECONNREFUSED). Start the gateway there`), notes);
   });
 
-  it('reads the admin token from the gateway’s data folder, and explains how to provide one if there is none', async () => {
+  it('reads the admin token from the gateway’s data folder, and explains how to provide one if the folder has none', async () => {
     const folder = await temporaryFolder();
     const shown: (string | undefined)[] = [];
     const server = await listen((request, response) => {
@@ -256,7 +256,7 @@ describe('the command line', () => {
     await folder.remove();
   });
 
-  it('exits with 1 and reports it if an export ends early', async () => {
+  it('exits with 1 and prints an error if an export ends early', async () => {
     const server = createServer((_request, response) => {
       response.writeHead(200, { 'content-type': 'text/csv' });
       response.write('requestId\r\n', () => response.destroy());

@@ -53,7 +53,7 @@ describe('tollgate upstreams', function () {
     assert.match((await tollgate('enable', 'acme')).out, /^state +available$/m);
   });
 
-  it('test exits with 0 if the upstream answers, 1 and the reason if it does not, and 2 after a usage error', async () => {
+  it('test exits with 0 if the upstream answers, 1 with the reason if it does not, and 2 after a usage error', async () => {
     upstream.next(messagesAnswer());
     const fine = await tollgate('test', 'acme', '--model', 'large');
     assert.equal(fine.status, 0, fine.notes);
@@ -66,7 +66,7 @@ describe('tollgate upstreams', function () {
     assert.equal((await tollgate('test', 'nobody')).status, 1);
   });
 
-  it('record writes answers that pass the conformance suite, without ids and the credential', async () => {
+  it('record writes answers that pass the conformance suite, without ids and without the credential', async () => {
     const { path, remove } = await temporaryFolder();
     const folder = join(path, 'recordings');
     upstream.next(
@@ -103,7 +103,7 @@ describe('tollgate upstreams', function () {
     await remove();
   });
 
-  it('record writes nothing and exits with 1 if the upstream refuses', async () => {
+  it('record writes nothing and exits with 1 if the upstream returns an error', async () => {
     upstream.next(respond({ status: 401, body: { error: { message: 'who are you' } } }), messagesStream());
     const { status, notes } = await tollgate('record', 'acme', '--to', 'nowhere');
     assert.equal(status, 1);

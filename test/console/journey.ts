@@ -34,7 +34,7 @@ export function journey(the: () => TestConsole): void {
       );
     const rows = () => page.getByRole('table', { name: 'Usage records' }).locator('tbody tr');
 
-    it('the sign-in refuses a wrong password with a message, and after the right one shows the requested page', async () => {
+    it('the sign-in refuses a wrong password with a message, and opens the requested page with the right one', async () => {
       await page.goto('/console/keys');
       await page.getByLabel('E-mail address').fill(the().email);
       await page.getByLabel('Password').fill('not the password');
@@ -123,7 +123,7 @@ export function journey(the: () => TestConsole): void {
       await page.locator('.stat', { hasText: 'Cost' }).getByText('$0.012', { exact: true }).first().waitFor();
     });
 
-    it('the record of a call leads to all calls of its session and to their total cost', async () => {
+    it('the record of a call links to all calls of its session and to their total cost', async () => {
       const session = { 'x-claude-code-session-id': 'task-7', 'x-claude-code-agent-id': 'agent-a1' };
       await say('Begin', session);
       await say('Continue', session);
@@ -178,7 +178,7 @@ export function journey(the: () => TestConsole): void {
       expect(await shown()).to.contain(`baseURL: '${the().gateway.url}/v1'`);
     });
 
-    it('the overview shows the settings for coding agents, and says which protocol no model supports', async () => {
+    it('the overview shows the settings for coding agents, and names each protocol that no model supports', async () => {
       const shown = (name: string) => page.getByRole('region', { name: `Example: ${name}, Agents` }).textContent();
       await page.getByText('Agents', { exact: true }).click();
       expect(await shown('Claude Code')).to.equal(
@@ -199,7 +199,7 @@ export function journey(the: () => TestConsole): void {
       await page.getByText('No model that you may call speaks embeddings.').waitFor();
     });
 
-    it('the customer sets expiry and addresses of a key, and an invalid value is reported beside its field', async () => {
+    it('the customer sets expiry and addresses of a key, and an invalid value shows an error beside its field', async () => {
       await page.getByRole('navigation').getByRole('link', { name: 'API Keys' }).click();
       await page.getByRole('button', { name: 'Edit journey' }).click();
       const dialog = page.getByRole('dialog');
@@ -216,7 +216,7 @@ export function journey(the: () => TestConsole): void {
       expect((await say('From here?')).type).to.equal('message');
     });
 
-    it('rotating a key shows the new secret, and the old secret stops working when the customer chose', async () => {
+    it('rotating a key shows the new secret, and the old secret stops working after the chosen grace period', async () => {
       const old = apiKey;
       await page.getByRole('button', { name: 'Rotate journey' }).click();
       const dialog = page.getByRole('dialog');
@@ -237,7 +237,7 @@ export function journey(the: () => TestConsole): void {
       expect(refused).to.be.instanceOf(Anthropic.AuthenticationError);
     });
 
-    it('a key is revoked only after a confirmation, and then its next call is refused', async () => {
+    it('a key is revoked only after a confirmation, and the gateway refuses its next call', async () => {
       await page.getByRole('navigation').getByRole('link', { name: 'API Keys' }).click();
       await page.getByRole('button', { name: 'Revoke journey' }).click();
       await page.getByRole('dialog').getByRole('button', { name: 'Keep it' }).click();
@@ -253,7 +253,7 @@ export function journey(the: () => TestConsole): void {
       );
     });
 
-    it('the browser reported no error on any page of the first day', () => expect(window.complaints).to.deep.equal([]));
+    it('the browser logs no error on any page of the first day', () => expect(window.complaints).to.deep.equal([]));
   });
 }
 

@@ -37,7 +37,7 @@ export function looksOf({ the, home, widths, all }: Looks): void {
     expect(window.complaints).to.deep.equal([]);
   });
 
-  it('needs no horizontal scrolling, from the width of a phone to a wide screen', async () => {
+  it('needs no horizontal scrolling at any width from a phone to a wide screen', async () => {
     await using window = await the().signIn(home);
     for (const path of new Set(all().map(([each]) => each))) {
       await showPage(window.page, path);

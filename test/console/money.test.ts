@@ -33,7 +33,7 @@ describe('amounts in the console', () => {
     expect(addUsd([])).to.equal('0.00000000');
   });
 
-  it('are compared as shares and percentages, unless the amount to compare with is zero', () => {
+  it('are compared as shares and percentages, unless the base amount is zero', () => {
     expect(shareOf('5', '20')).to.equal(0.25);
     expect(shareOf('25', '20')).to.equal(1);
     expect(shareOf('5', '0')).to.equal(0);

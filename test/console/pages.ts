@@ -46,7 +46,7 @@ export function pages(the: () => TestConsole): void {
       }
     });
 
-    it('requests the totals and series of a view once, and afterwards only its newest records', async () => {
+    it('requests the totals and series of a view once, and afterwards only updates for newer records', async () => {
       await using window = await the().signIn('/console');
       const { page } = window;
       const asked: string[] = [];

@@ -5,7 +5,7 @@ import { createSandbox, creation, terminate } from '../support/sandboxes';
 /** Declares what the console shows of a sandbox from its start to its bill. */
 export function sandboxes(the: () => TestConsole): void {
   describe('a sandbox in the console', () => {
-    it('is shown while it runs, is terminated with a button, and then shows a bill that adds up', async () => {
+    it('is shown while it runs, ends after a click on its button, and then has a bill that adds up', async () => {
       await using window = await the().signIn('/console/sandboxes');
       const { page } = window;
       await page.getByText('No sandbox is running').waitFor();

@@ -18,7 +18,7 @@ export function sessions(the: () => TestConsole): void {
       expect(answer.status).to.equal(401);
     });
 
-    it('that ends leads to the sign-in, and from there back to the same page', async () => {
+    it('leads to the sign-in when it ends, and from there back to the same page', async () => {
       await using window = await the().signIn('/console/usage?status=200&by=key');
       const { page } = window;
       await page.getByRole('heading', { name: 'Usage Records', exact: true }).waitFor();
@@ -31,7 +31,7 @@ export function sessions(the: () => TestConsole): void {
       expect(new URL(page.url()).search).to.equal('?status=200&by=key');
     });
 
-    it('begins with a one-time link, which works once and is removed from the address', async () => {
+    it("begins with a one-time link, which works only once and is removed from the page's address", async () => {
       const users = await the().gateway.admin('GET', `/admin/v1/accounts/${the().accountId}/users`);
       const link = await the().gateway.admin('POST', `/admin/v1/users/${users.json.items[0].id}/sign-in-link`, {});
       for (const isFirst of [true, false]) {
@@ -44,7 +44,7 @@ export function sessions(the: () => TestConsole): void {
       }
     });
 
-    it('begins with a sign-in at an identity provider, on the requested page', async () => {
+    it('begins with a sign-in at an identity provider, and opens the requested page', async () => {
       the().provider.person = { claims: { email: the().email, email_verified: true } };
       // Use another name of this machine, because in production the identity provider is another site.
       await using window = await the().openWindow({ baseURL: the().gateway.url.replace('127.0.0.1', 'localhost') });
@@ -59,7 +59,7 @@ export function sessions(the: () => TestConsole): void {
       expect(complaints).to.deep.equal([]);
     });
 
-    it('does not begin if the user refuses at the identity provider, which the sign-in page says', async () => {
+    it('does not begin if the user refuses at the identity provider, and the sign-in page says so', async () => {
       the().provider.person = { claims: {}, refuses: true };
       await using window = await the().openWindow();
       const { page } = window;
@@ -70,7 +70,7 @@ export function sessions(the: () => TestConsole): void {
       expect(new URL(page.url()).hash).to.equal('');
     });
 
-    it('does not begin for another identity with the same e-mail address, which is told to ask the operator', async () => {
+    it('does not begin for another identity with the same e-mail address, and the page refers the user to the operator', async () => {
       for (const [sub, text] of [
         ['person', 'Overview'],
         ['successor', 'is bound to another identity of the provider. Ask the operator to unbind it.'],

@@ -32,7 +32,7 @@ const inPath: typeof chat = {
 };
 
 describe('the conformance suite for adapters', () => {
-  it('passes an adapter that sends the model in the path, or nowhere, if the subject says so', () => {
+  it('passes an adapter that sends the model in the path or nowhere, if the subject declares it', () => {
     expect(failing({ adapter: inPath, modelIn: 'path' })).to.deep.equal([]);
     expect(failing({ adapter: inPath, modelIn: 'nowhere' })).to.deep.equal([]);
     expect(failing({ adapter: inPath })).to.deep.equal([
@@ -40,7 +40,7 @@ describe('the conformance suite for adapters', () => {
     ]);
   });
 
-  it('checks how an adapter judges an error that came with a success status', () => {
+  it("checks the adapter's verdict on an error that came with a success status", () => {
     const bytes = Buffer.from('{"error":{"code":"overloaded"}}');
     const body = { name: 'overloaded.json', bytes, usage: {}, contentBytes: 0 } as const;
     expect(failing({ bodies: [{ ...body, verdict: 'next' }] })).to.deep.equal([]);

@@ -95,7 +95,7 @@ describe('sandbox drivers', () => {
 
   const ATDOCKER: InstanceSpec = { ...SPEC, ports: false, settings: { image: 'tollgate-test:busybox' } };
 
-  it('the driver "docker" kills a command that has started all processes it may, together with them', async () => {
+  it('the driver "docker" kills a command together with all its processes, even at the limit of processes', async () => {
     const driver = await open(docker, { socket: (await sharedDocker()).socket });
     const command = '(while :; do sleep 4711 & done) 2>/dev/null; echo full; exec sleep 4712';
     await withCommand(driver, ATDOCKER, command, async (instance, id, { output, exit }) => {

@@ -106,7 +106,7 @@ describe('the quick start', () => {
   };
   const state = (): State => JSON.parse(readFileSync(join(root, '.tollgate/state.json'), 'utf8')) as State;
 
-  it('creates an account with USD 5.00 and a key, in a folder that only this user can read', async () => {
+  it('creates an account with USD 5.00 and a key, in a folder that only the current user can read', async () => {
     const line = await lineOf();
     assert.deepEqual(line, {
       url: `http://127.0.0.1:${env['PORT']}`,
@@ -130,7 +130,7 @@ describe('the quick start', () => {
     assert.deepEqual([state().accounts, state().keys], [['account-1'], ['sk-svc-1']]);
   });
 
-  it('continues with what an earlier start has stored, and creates what is missing, revoked or gone', async () => {
+  it('reuses what an earlier start has stored, and creates what is missing, revoked or deleted', async () => {
     await lineOf();
     const file = join(root, '.tollgate/quickstart.json');
     for (const [stored, account, key] of [
@@ -145,7 +145,7 @@ describe('the quick start', () => {
     }
   });
 
-  it('shows the key at the first start, its file at later ones, and commands that work unchanged', async () => {
+  it('shows the key at the first start and its file at later ones, and prints commands that work unchanged', async () => {
     findProgram('curl');
     for (const isFirst of [true, false]) {
       const { child, said, status } = start([], { OPENAI_API_KEY: 'set' });
@@ -171,12 +171,12 @@ describe('the quick start', () => {
     }
   });
 
-  it('stops the gateway first, then the demo upstream', async () => {
+  it('stops the gateway first, then the demo upstream, when it is stopped, when it is stopped', async () => {
     await lineOf();
     assert.deepEqual(notes(), ['gateway stopped', 'demo stopped']);
   });
 
-  it('ends its programs when it is killed, and each stops in order', async () => {
+  it('ends its programs when it is killed, and they stop in order', async () => {
     const { child, said } = start(['--json']);
     await until('it prints its line', () => said.out.endsWith('}\n'));
     child.kill('SIGKILL');
@@ -195,20 +195,20 @@ describe('the quick start', () => {
     ],
     ['exits with 1 if one is incomplete', { FAKE: 'cut' }, 1, /failed {2}streamed call/],
   ] as const)
-    it(`makes, with --check, a whole, a streamed and an embeddings call, and ${title}`, async () => {
+    it(`makes an unstreamed, a streamed and an embeddings call with --check, and ${title}`, async () => {
       const started = start(['--check'], fake);
       assert.equal(await started.status(), exits);
       assert.match(started.said.error, said);
     });
 
-  it('reports a program that exits by itself, with its last lines', async () => {
+  it('reports a program that exits unexpectedly, with the last lines of its output', async () => {
     const { said, status } = start([], { FAKE: 'dies' });
     assert.equal(await status(), 1);
     assert.match(said.error, /The gateway ended \(78\)\. Its last lines:\n {2}gateway\.config\.yml, line 3/);
   });
 
   for (const name of ['PORT', 'ADMIN_PORT', 'DEMO_PORT']) {
-    it(`names ${name} if that port is taken, and starts nothing`, async () => {
+    it(`reports ${name} if that port is in use, and starts nothing`, async () => {
       const server = createServer().listen(Number(env[name]), '127.0.0.1');
       await once(server, 'listening');
       const { said, status } = start();
@@ -218,7 +218,7 @@ describe('the quick start', () => {
     });
   }
 
-  it('installs and builds only what is missing or older than its source', async () => {
+  it('installs and builds only what is missing or older than its source files files', async () => {
     const npm = join(root, 'bin/npm');
     mkdirSync(join(root, 'bin'));
     writeFileSync(npm, '#!/bin/sh\necho "npm $*"\n', { mode: 0o755 });
@@ -237,7 +237,7 @@ describe('the quick start', () => {
     assert.deepEqual(await wanted(), ['ci --no-audit', 'run build']);
   });
 
-  it('prints its help, and refuses unknown arguments', async () => {
+  it('prints its help on request, and refuses unknown arguments', async () => {
     const help = start(['--help']);
     assert.equal(await help.status(), 0);
     for (const word of ['--check', '--json', 'PORT', 'ADMIN_PORT', 'DEMO_PORT', 'DATA_DIR']) {

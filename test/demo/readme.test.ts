@@ -96,11 +96,11 @@ describe('the README', function () {
   for (const commands of scripts) {
     const own = commands.filter((command) => ELSEWHERE[command] === undefined);
     for (const command of commands.filter((each) => ELSEWHERE[each] !== undefined))
-      it(`has a command that ${ELSEWHERE[command]} runs: ${command}`, () =>
+      it(`has a command that the existing file ${ELSEWHERE[command]} tests: ${command}`, () =>
         expect(existsSync(join(PROJECT, ELSEWHERE[command] ?? ''))).to.equal(true));
     const agent = AGENTS[own.at(-1) ?? ''];
     if (agent !== undefined) {
-      it(`has commands that ${agent.client.title} works with, and answers \`${agent.asked}\``, async () => {
+      it(`has commands with which ${agent.client.title} works and answers \`${agent.asked}\``, async () => {
         const point = { url: '', key: '', model: '' };
         const { program, env } = agent.client.command({ feature: 'hello', prompt: '', point });
         const { code, output } = await runInEmptyHome({
@@ -145,7 +145,7 @@ describe('the README', function () {
     }
   });
 
-  it('has no block in a language that this test leaves out', () => {
+  it('has no code block in a language that this test ignores', () => {
     expect(new Set(blocks.map(({ language }) => language))).to.deep.equal(new Set(['sh', 'toml', 'ts', 'yaml']));
   });
 });

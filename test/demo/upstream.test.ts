@@ -40,7 +40,7 @@ describe('the demo upstream', () => {
   const messagesCall = (content: string) => ({ model: 'demo-model', max_tokens: 500, messages: ask(content) });
   const chatCall = (content: string) => ({ model: 'demo-model', messages: ask(content) });
 
-  it('answers in both protocols, whole and streamed, that it is no real model', async () => {
+  it('answers in both protocols, streamed and unstreamed, with a text that says that it is no real model', async () => {
     const whole = await anthropic.messages.create(messagesCall('Hello'));
     const streamed = await anthropic.messages.stream(messagesCall('Hello')).finalMessage();
     const completion = await openai.chat.completions.create(chatCall('Hello'));
@@ -67,7 +67,7 @@ describe('the demo upstream', () => {
     await assert.rejects(openai.embeddings.create({ ...embed, model: 'demo-model' }), OpenAI.NotFoundError);
   });
 
-  it('counts tokens by the length of the text, and the same in every form', async () => {
+  it('counts tokens by the length of the text, equally in both protocols, streamed and unstreamed', async () => {
     const short = await anthropic.messages.create(messagesCall('Hello'));
     const long = await anthropic.messages.create(messagesCall('Hello'.repeat(400)));
     const streamed = await anthropic.messages.stream(messagesCall('Hello')).finalMessage();
@@ -85,13 +85,13 @@ describe('the demo upstream', () => {
     assert.equal(usages.at(-1), 2);
   });
 
-  it('stops at the token limit and reports it', async () => {
+  it('stops its answer at the token limit and reports that reason', async () => {
     const message = await anthropic.messages.create({ ...messagesCall('Hello'), max_tokens: 10 });
     assert.equal(message.stop_reason, 'max_tokens');
     assert.ok(message.usage.output_tokens <= 10);
   });
 
-  it('calls a tool if the prompt names it or the call requires it, and answers its result in words', async () => {
+  it("calls a tool if the prompt names it or the call requires it, and answers the tool's result with text", async () => {
     const tools = [{ name: 'get_weather', input_schema: WEATHER }];
     const asked = await anthropic.messages.stream({ ...messagesCall('Use get_weather please'), tools }).finalMessage();
     const [block] = asked.content;
@@ -117,7 +117,7 @@ describe('the demo upstream', () => {
     assert.match(answered.choices[0]?.message.content ?? '', /The tool said: "sunny"/);
   });
 
-  it('refuses a wrong key, another model and a bad body in the form of each protocol', async () => {
+  it("refuses a wrong key, an unknown model and an invalid body with each protocol's error format", async () => {
     const strangers = { messages: new Anthropic({ baseURL: url, apiKey: 'other', maxRetries: 0 }) };
     await assert.rejects(strangers.messages.messages.create(messagesCall('Hello')), Anthropic.AuthenticationError);
     await assert.rejects(
@@ -133,7 +133,7 @@ describe('the demo upstream', () => {
     );
   });
 
-  it("answers an agent's messages: the prompt after its reminders, and a tool's result before its system message", async () => {
+  it("answers an agent's prompt, which follows a reminder, or a tool's result, which precedes a system message", async () => {
     const said = async (messages: Anthropic.MessageParam[]) => {
       const { content } = await anthropic.messages.create({ ...messagesCall(''), messages, tools: [BASH] });
       return content[0]?.type === 'text' ? content[0].text : content[0]?.type;
@@ -194,7 +194,7 @@ describe('the demo upstream', () => {
         /port \d+ is taken; set DEMO_PORT/,
       ],
     ] as const) {
-      it(`does not start ${title}, and names the variable`, async () => {
+      it(`does not start ${title}, and the error names the variable`, async () => {
         const { child, closed } = start(env());
         let said = '';
         child.stderr.on('data', (chunk: Buffer) => (said += chunk.toString()));
@@ -203,7 +203,7 @@ describe('the demo upstream', () => {
       });
     }
 
-    it('answers on its port and exits on SIGTERM', async () => {
+    it('answers on its port, and exits on SIGTERM', async () => {
       const port = await freePort();
       const { child, closed } = start({ DEMO_UPSTREAM_KEY: KEY, DEMO_PORT: String(port) });
       await once(child.stdout, 'data');

@@ -95,13 +95,13 @@ describe('the services of deploy/compose/compose.yaml, run from Debian packages'
     assert.deepEqual([status, json.items], [200, []]);
   });
 
-  it('keep Redis from clients without its password', async () => {
+  it('keep clients without the password away from Redis', async () => {
     const client = new Redis(redis.port, '127.0.0.1', { enableReadyCheck: false });
     await assert.rejects(client.get('x'), /NOAUTH/);
     client.disconnect();
   });
 
-  it('are in networks apart: the gateway alone reaches the stores, and Grafana reaches Prometheus alone', () => {
+  it('use separate networks: only the gateway reaches the stores, and Grafana reaches only Prometheus', () => {
     const peersOf = (name: keyof typeof services) =>
       Object.entries(services)
         .filter(([, { networks: joined = ['default'] }]) =>
@@ -114,7 +114,7 @@ describe('the services of deploy/compose/compose.yaml, run from Debian packages'
     assert.deepEqual(networks['stores'], { internal: true });
   });
 
-  it('give Prometheus a token that reads metrics alone, once', async () => {
+  it('create the Prometheus token once, with only the permission to read metrics', async () => {
     const at = gateway ?? assert.fail('the gateway has not started');
     const folder = temporaryFolder({});
     const { entrypoint = [], command = [], environment = {} } = services['metrics-token'];
@@ -145,7 +145,7 @@ describe('the services of deploy/compose/compose.yaml, run from Debian packages'
     }
   });
 
-  it('mount existing files and declared volumes', () => {
+  it('mount only existing files and declared volumes', () => {
     const sources = Object.values(services).flatMap((service) =>
       (service.volumes ?? []).map((volume) => volume.split(':')[0] ?? ''),
     );
@@ -158,7 +158,7 @@ describe('the services of deploy/compose/compose.yaml, run from Debian packages'
     assert.deepEqual([...new Set(named)].toSorted(), Object.keys(volumes).toSorted());
   });
 
-  it('have health checks, unless the image has its own or no program to run, or the service ends', () => {
+  it('have health checks, unless the image has one or contains no program for it, or the service is meant to exit', () => {
     const without = Object.entries(services).filter(([, { healthcheck }]) => healthcheck === undefined);
     assert.deepEqual(
       without.map(([name]) => name),
@@ -172,7 +172,7 @@ describe('the services of deploy/compose/compose.yaml, run from Debian packages'
     assert.equal(services.gateway.environment?.['OTEL_EXPORTER_OTLP_ENDPOINT'], COLLECTOR);
   });
 
-  it('have no secret in their file', () => {
+  it('have no secret in compose.yaml', () => {
     const secrets = Object.values(services)
       .flatMap(({ environment = {} }) => Object.entries(environment))
       .filter(([name]) => /PASSWORD|TOKEN|KEY/.test(name));
@@ -183,7 +183,7 @@ describe('the services of deploy/compose/compose.yaml, run from Debian packages'
     assert.equal(secrets.length, 6);
   });
 
-  it('read the environment variables that .env.example lists', () => {
+  it('read exactly the environment variables that .env.example lists', () => {
     const variables = [...textOf(`${COMPOSE_FOLDER}/compose.yaml`).matchAll(/\$\{([A-Z_]+)/g)].map(([, name]) => name);
     const listed = [...textOf(`${COMPOSE_FOLDER}/.env.example`).matchAll(/^([A-Z_]+)=/gm)].map(([, name]) => name);
     assert.deepEqual([...new Set(variables)].toSorted(), listed.toSorted());

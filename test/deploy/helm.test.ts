@@ -98,7 +98,7 @@ describe(`the Helm chart of ${CHART}`, () => {
   const pod = deployment.spec.template;
   const [container] = pod.spec.containers;
 
-  it('requires an image, a Secret and both files, and says so', () => {
+  it('requires an image, a Secret and both configuration files, and the error names what is missing', () => {
     assert.deepEqual(problems(DEFAULTS).toSorted(), [
       '/config/gateway must NOT have fewer than 1 characters',
       '/config/system must NOT have fewer than 1 characters',
@@ -108,14 +108,14 @@ describe(`the Helm chart of ${CHART}`, () => {
     assert.deepEqual(problems(values), []);
   });
 
-  it('refuses unknown values, and secrets among the plain variables', () => {
+  it('refuses unknown values, and secrets among the plain environment variables', () => {
     assert.notDeepEqual(problems({ ...values, replica: 3 }), []);
     for (const name of ['ADMIN_TOKEN', 'DATABASE_URL', 'OPENAI_API_KEY', 'PORT'])
       assert.notDeepEqual(problems({ ...values, environment: { [name]: 'x' } }), [], name);
     assert.deepEqual(problems({ ...values, environment: { PUBLIC_URL: 'https://gateway.example.com' } }), []);
   });
 
-  it('uses every one of its values', () => {
+  it('uses every value that it declares', () => {
     const text = TEMPLATES.map((name) => textOf(`${CHART}/templates/${name}`)).join('');
     const leaves = Object.entries(DEFAULTS).flatMap(([name, value]) =>
       ['image', 'config', 'autoscaling', 'podMonitor', 'service', 'networkPolicy'].includes(name)
@@ -128,7 +128,7 @@ describe(`the Helm chart of ${CHART}`, () => {
     );
   });
 
-  it('runs nodes without privileges that write only into /data', () => {
+  it('runs nodes without privileges, which can write only to /data', () => {
     assert.equal(pod.spec.securityContext.runAsNonRoot, true);
     assert.equal(pod.spec.automountServiceAccountToken, false);
     assert.deepEqual(container.securityContext, {
@@ -140,7 +140,7 @@ describe(`the Helm chart of ${CHART}`, () => {
     assert.deepEqual(writable, [{ name: 'data', mountPath: '/data' }]);
   });
 
-  it('migrates before nodes are replaced, in a pod that no Service selects', () => {
+  it('migrates the database before nodes are replaced, in a pod that no Service selects', () => {
     const { metadata, spec } = of('Job/gateway-migrations');
     assert.equal(metadata.annotations['helm.sh/hook'], 'pre-install,pre-upgrade');
     const [migrations] = spec.template.spec.containers;
@@ -154,14 +154,14 @@ describe(`the Helm chart of ${CHART}`, () => {
     assert.equal(renderAll({ ...values, migrationsJob: false }).has('Job/gateway-migrations'), false);
   });
 
-  it('probes nodes through the public listener, and lets them finish their calls', () => {
+  it('probes nodes through the public listener, and lets nodes finish their calls before they stop', () => {
     const { startupProbe, livenessProbe, readinessProbe } = container;
     const paths = [startupProbe, livenessProbe, readinessProbe].map(({ httpGet }) => httpGet.path);
     assert.deepEqual(paths, ['/healthz', '/healthz', '/readyz']);
     assert.ok(pod.spec.terminationGracePeriodSeconds >= 25 + 10 + 5);
   });
 
-  it('passes both files and the plain variables unchanged, and secrets by name only', () => {
+  it('passes both configuration files and the plain variables unchanged, and secrets by name only', () => {
     const { data } = of('ConfigMap/gateway-config');
     assert.deepEqual(data, {
       'gateway.config.yml': textOf('gateway.config.yml'),
@@ -183,7 +183,7 @@ describe(`the Helm chart of ${CHART}`, () => {
     assert.notDeepEqual(annotations({ environment: { LOG_LEVEL: 'warn' } }), now);
   });
 
-  it('selects its own pods everywhere', () => {
+  it('selects its own pods in every selector', () => {
     const { labels } = pod.metadata;
     const selectors = [
       deployment.spec.selector.matchLabels,
@@ -198,7 +198,7 @@ describe(`the Helm chart of ${CHART}`, () => {
     assert.deepEqual(targets, named);
   });
 
-  it('blocks the admin listener unless a peer is named', () => {
+  it('blocks all traffic to the admin listener unless a peer is configured', () => {
     const ports = (among: typeof manifests) =>
       of('NetworkPolicy/gateway', among).spec.ingress.map(({ ports }: { ports: { port: string }[] }) => ports[0]?.port);
     assert.deepEqual(ports(manifests), ['public']);
@@ -208,7 +208,7 @@ describe(`the Helm chart of ${CHART}`, () => {
     assert.deepEqual(of('NetworkPolicy/gateway', open).spec.ingress[1].from, admin);
   });
 
-  it('has a fixed number of nodes, or one that follows the running calls', () => {
+  it('has a fixed number of nodes by default, or one that scales with the running calls', () => {
     assert.equal(deployment.spec.replicas, 2);
     assert.equal(manifests.has('HorizontalPodAutoscaler/gateway'), false);
     const autoscaling = { ...(DEFAULTS['autoscaling'] as object), enabled: true };
@@ -231,12 +231,12 @@ describe(`the Helm chart of ${CHART}`, () => {
 
     before(() => installOwnPackage('manifests'));
 
-    it('has only manifests that fit them', async () => {
+    it('has only manifests that match the schemas', async () => {
       assert.equal(everything.size, TEMPLATES.length + 2);
       assert.equal(await objections([...everything.values()]), '');
     });
 
-    it('would be refused with a member that they do not know, or without one that they require', async () => {
+    it('would be refused with an unknown member or without a required one', async () => {
       const { spec, ...rest } = of('HorizontalPodAutoscaler/gateway', everything);
       const { scaleTargetRef: _, ...untargeted } = spec;
       assert.match(await objections([{ ...rest, spec: { ...spec, maxNodes: 3 } }]), /'"maxNodes"' does not exist/);
@@ -244,7 +244,7 @@ describe(`the Helm chart of ${CHART}`, () => {
     });
   });
 
-  it('gives Prometheus the token of its Secret at the admin port of each pod', () => {
+  it('configures Prometheus to send the token of its Secret to the admin port of each pod', () => {
     const podMonitor = { enabled: true, labels: { release: 'prometheus' }, tokenSecret: 'tollgate-metrics' };
     const { metadata, spec } = of('PodMonitor/gateway', renderAll({ ...values, podMonitor }));
     assert.deepEqual(metadata.labels, podMonitor.labels);
@@ -254,7 +254,7 @@ describe(`the Helm chart of ${CHART}`, () => {
     assert.deepEqual(authorization, { credentials: { name: 'tollgate-metrics', key: 'token' } });
   });
 
-  it(`scales by the metric that the rule of ${ADAPTER} serves for pods`, () => {
+  it(`scales by the metric that the rule of ${ADAPTER} provides for pods`, () => {
     const [{ seriesQuery, resources }] = parse(textOf(ADAPTER)).rules.custom;
     const autoscaling = { ...(DEFAULTS['autoscaling'] as object), enabled: true };
     const [{ pods }] = of('HorizontalPodAutoscaler/gateway', renderAll({ ...values, autoscaling })).spec.metrics;

@@ -81,7 +81,7 @@ describe('the image of deploy/docker/Dockerfile', function () {
     assert.equal(await ended(await start(ports, ['demo/quickstart.mjs', '--check'])), 0);
   });
 
-  it('has what production needs, and no developer tools', async () => {
+  it('contains what production needs, and no developer tools', async () => {
     const [id = ''] = made;
     const paths = ['express-gateway', 'pino', 'typescript', 'mocha'].map((name) => `/app/node_modules/${name}`);
     assert.deepEqual(await Promise.all(paths.map((path) => has(id, path))), [true, true, false, false]);

@@ -99,7 +99,7 @@ describe('the dashboard, the alerts and the adapter of deploy', function () {
     await upstream?.stop();
   });
 
-  it('name only existing metrics', async () => {
+  it('use only metrics that the gateway exposes', async () => {
     const { text } = await gateway.admin('GET', '/metrics');
     const known = new Set([...text.matchAll(/^# TYPE (\S+)/gm)].map(([, name]) => name));
     const unknown = new Set(QUERIES.flatMap(namesIn).filter((name) => !known.has(name)));
@@ -115,7 +115,7 @@ describe('the dashboard, the alerts and the adapter of deploy', function () {
         until('a series', async () => (await prometheus.series(query)) > 0, 60_000));
   }
 
-  it('have rules that promtool accepts, and that fire under their conditions', async () => {
+  it('contain alert rules that promtool accepts, and that fire under their conditions', async () => {
     const cwd = join(PROJECT, 'deploy/prometheus');
     const promtool = (...args: readonly string[]) => run(findProgram('promtool'), args, { cwd });
     assert.match((await promtool('check', 'rules', 'alerts.yml')).stdout, /SUCCESS/);

@@ -127,7 +127,7 @@ describe('nginx in front with deploy/nginx/tollgate.conf', function () {
       body: JSON.stringify(body),
     });
 
-  it('relays a stream while the upstream still writes it', async () => {
+  it("relays a stream's events while the upstream is still sending", async () => {
     let sendRest = (): void => undefined;
     const rest = new Promise<void>((done) => {
       sendRest = done;
@@ -169,7 +169,7 @@ describe('nginx in front with deploy/nginx/tollgate.conf', function () {
     assert.equal(statusCode, 200);
   });
 
-  it("reports the client's real address, whatever address the client claims", async () => {
+  it("forwards the client's real address, whatever address the client claims in its headers", async () => {
     for (const localAddress of ['127.0.0.2', '127.0.0.3', '127.0.0.3']) {
       const from = new Pool(url, { connect: { ca }, localAddress });
       const { statusCode } = await from.request({

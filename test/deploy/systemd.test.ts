@@ -15,7 +15,7 @@ const MAX_EXPOSED = '15';
 describe(UNIT, () => {
   const analyze = (...args: readonly string[]) => run(findProgram('systemd-analyze'), args);
 
-  it('is accepted by systemd, and has little exposure', async () => {
+  it('is accepted by systemd-analyze verify, and its security exposure is below the threshold', async () => {
     const unit = join(temporaryFolder({}), 'tollgate.service');
     // Uses the Node of this machine instead of the host's.
     await writeFile(unit, textOf(UNIT).replace('/usr/bin/node', process.execPath));
@@ -23,7 +23,7 @@ describe(UNIT, () => {
     await analyze('security', '--offline=true', `--threshold=${MAX_EXPOSED}`, unit);
   });
 
-  it('lets calls finish before it is killed, and does not restart with a wrong configuration', () => {
+  it('lets calls finish before systemd kills the gateway, and does not restart it after a configuration error', () => {
     const settings = new Map(
       textOf(UNIT)
         .split('\n')

@@ -18,7 +18,7 @@ function runs(...results: readonly Round[]) {
 }
 
 describe('the second look at a failed file', () => {
-  it('calls a file flaky that passes alone twice', async () => {
+  it('marks a file as flaky if it passes twice when run alone', async () => {
     const { files, runAlone } = runs(PASSES, PASSES);
     const { flaky, failed } = await lookAgain([failure('test/core/base/loop.test.ts')], runAlone);
     expect({ flaky: flaky.length, failed: failed.length }).to.deep.equal({ flaky: 1, failed: 0 });
@@ -30,13 +30,13 @@ describe('the second look at a failed file', () => {
     ['fails the second time alone', [PASSES, FAILS]],
     ['has no test that runs', [{ ...PASSES, passed: 0 }]],
   ] as const)
-    it(`lets the failure stand if the file ${when}`, async () => {
+    it(`keeps the failure if the file ${when}`, async () => {
       const { runAlone } = runs(...results);
       const { flaky, failed } = await lookAgain([failure('test/core/base/loop.test.ts')], runAlone);
       expect({ flaky: flaky.length, failed: failed.length }).to.deep.equal({ flaky: 0, failed: 1 });
     });
 
-  it('never runs a file about money, the ledger, revocation, tenants, egress, limits or sandboxes again', async () => {
+  it('never reruns a file about money, the ledger, revocation, tenants, egress, limits or sandboxes', async () => {
     const files = [
       'test/gateway/money.test.ts',
       'test/gateway/vendor-rows.test.ts',
@@ -58,7 +58,7 @@ describe('the second look at a failed file', () => {
     expect(asked).to.deep.equal([]);
   });
 
-  it('lets failures stand whose file mocha does not know, and those of more than three files', async () => {
+  it('keeps all failures if mocha does not report the file, or if more than three files failed', async () => {
     const { files, runAlone } = runs();
     expect((await lookAgain([failure(undefined)], runAlone)).failed).to.have.length(1);
     const four = ['a', 'b', 'c', 'd'].map((name) => failure(`test/core/${name}.test.ts`));
@@ -66,7 +66,7 @@ describe('the second look at a failed file', () => {
     expect(files).to.deep.equal([]);
   });
 
-  it("reads the failed hooks and tests of mocha's report with their files", async () => {
+  it("reads from mocha's report which hooks and tests failed, with their files", async () => {
     const folder = await mkdtemp(join(tmpdir(), 'tollgate-second-look-'));
     try {
       const once = join(folder, 'once');

@@ -25,7 +25,7 @@ const EMBEDDED_STORIES = [
   'embeddings',
   'failover',
   'idempotency',
-  'kept-objects',
+  'vendor-resources',
   'key-access',
   'money',
   'operator-story',

@@ -17,7 +17,7 @@ describe('The admin token', function () {
     return { status: answer.statusCode, code: body.error?.code, headers: answer.headers };
   }
 
-  it('is accepted at any time, although wrong tokens from the same address are slowed', async () => {
+  it('is accepted at any time, although wrong tokens from the same address delay their answers', async () => {
     const guesses = await Promise.all(Array.from({ length: 40 }, (_, guess) => show(`guess-${guess}`, '127.0.0.2')));
     const slowed = guesses.filter(({ status }) => status === 429);
     // On a slow machine the first delay ends before the last guess.
@@ -31,11 +31,11 @@ describe('The admin token', function () {
     assert.equal((await show(gateway.adminToken, '127.0.0.3')).status, 200);
   });
 
-  it('is demanded with 401, without a delay, from an address that has not guessed', async () => {
+  it('is demanded with 401, without a delay, from an address that has sent no wrong token', async () => {
     assert.equal((await show('wrong', '127.0.0.4')).status, 401);
   });
 
-  it('needs 24 characters if other machines reach the admin listener', async () => {
+  it('must have at least 24 characters if other machines can reach the admin listener', async () => {
     const { code, output } = await failToStart({
       upstreams: { acme: { url: 'http://127.0.0.1:9' } },
       configure: (config) => {
@@ -47,7 +47,7 @@ describe('The admin token', function () {
     assert.match(output, /ADMIN_TOKEN has 23 characters.*\(0\.0\.0\.0\).*at least 24/);
   });
 
-  it('causes one log line while it is guessed, which does not contain the guesses', () => {
+  it('causes one log line while clients guess it, and the line does not contain the guesses', () => {
     const lines = gateway
       .output()
       .split('\n')

@@ -48,7 +48,7 @@ describe('The calls of a session', () => {
   const all = (name: string) => new Map(SESSIONS.map((session) => [session, new Set([name])]));
 
   for (const path of ['/v1/messages', '/quality/v1/messages', '/cost/v1/messages'])
-    it(`go to one of two equal upstreams for each of 20 sessions, while both upstreams get calls, at ${path}`, async () => {
+    it(`go to the same one of two equal upstreams in each of 20 sessions, and both upstreams get sessions, at ${path}`, async () => {
       const found = await homes(10, path);
       for (const upstreams of found.values()) expect(upstreams.size).to.equal(1);
       expect(one.calls.length + two.calls.length).to.equal(200);
@@ -56,7 +56,7 @@ describe('The calls of a session', () => {
       expect(two.calls).not.to.be.empty;
     });
 
-  it('move to the other upstream while theirs fails, and return when it has recovered', async () => {
+  it('move to the other upstream while their upstream fails, and return when it has recovered', async () => {
     const before = await homes(1);
     one.always(DOWN);
     await until('it is asked no more', async () => {
@@ -70,7 +70,7 @@ describe('The calls of a session', () => {
     expect(await homes(2)).to.deep.equal(before);
   });
 
-  it('move while an operator has disabled their upstream, and calls of other sessions stay where they are', async () => {
+  it('move while an operator has disabled their upstream, and calls of other sessions stay at their upstream', async () => {
     const before = await homes(1);
     const staying = SESSIONS.filter((session) => before.get(session)?.has('one'));
     await gateway.admin('POST', '/admin/v1/upstreams/two/disable', { reason: 'maintenance' });
@@ -83,7 +83,7 @@ describe('The calls of a session', () => {
     expect(await homes(1)).to.deep.equal(before);
   });
 
-  it('go to both upstreams with `affinity: false`, as calls without a session do', async () => {
+  it('go to both upstreams with `affinity: false`, like calls without a session', async () => {
     for (const [session, path] of [
       ['session-0', '/speed/v1/messages'],
       [undefined, '/v1/messages'],
@@ -93,7 +93,7 @@ describe('The calls of a session', () => {
     }
   });
 
-  it('may go to different upstreams for two keys, because keys share no cache', async () => {
+  it('may go to different upstreams under two keys, because keys share no cache', async () => {
     const ofKeys = new Set<string>();
     await until('keys differ for one session', async () => {
       ({ key } = await gateway.newCustomer('1'));

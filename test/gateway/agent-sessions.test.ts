@@ -178,7 +178,7 @@ describe('A session of an agent that grows to 250 KB, with `onInsufficient: clam
     return upstream.calls.at(-1)?.json as Body;
   }
 
-  it('is answered as Claude Code sends it once the balance pays the input and 1,024 tokens of output', async () => {
+  it("is answered in Claude Code's format once the balance covers the input and 1,024 tokens of output", async () => {
     const required: number[] = [];
     for (const kilobytes of TURNS_KB) {
       const body = claudeCodeTurn(kilobytes * 1_000);
@@ -195,7 +195,7 @@ describe('A session of an agent that grows to 250 KB, with `onInsufficient: clam
     expect([...required].sort((a, b) => a - b)).to.deep.equal(required);
   });
 
-  it('is answered as Codex sends it once the balance pays one search, too', async () => {
+  it("is answered in Codex's format once the balance covers one web search in addition", async () => {
     for (const kilobytes of TURNS_KB) {
       const body = codexTurn(kilobytes * 1_000);
       const input = countTokens(JSON.stringify(body)) + CONTEXT;
@@ -208,7 +208,7 @@ describe('A session of an agent that grows to 250 KB, with `onInsufficient: clam
     }
   });
 
-  it('stops nobody for a search, even if the vendor searches more often than it was told', async () => {
+  it('continues after a search, even if the vendor searches more often than the call permits', async () => {
     const input = 6 * CONTEXT;
     const rawUsage = { input_tokens: input, output_tokens: 100, total_tokens: input + 100 };
     upstream.always(responsesStream({ searches: 500, rawUsage }));

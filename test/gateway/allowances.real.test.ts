@@ -59,7 +59,7 @@ describe('Money in advance', function () {
   const found = async (gateway: TestGateway): Promise<unknown[]> =>
     (await gateway.admin('GET', '/admin/v1/ledger/verify')).json.items;
 
-  it('serves the calls of a busy key with less than one Redis script per two calls', async () => {
+  it('needs less than one Redis script per two calls of a busy key', async () => {
     const gateway = await start();
     const { key } = await gateway.newCustomer('1000');
     await warm(gateway, key);
@@ -75,7 +75,7 @@ describe('Money in advance', function () {
     expect((await gateway.balance(key)).balanceUsd).to.equal((1000 - 700 * COST).toFixed(8));
   });
 
-  it('is not taken with `ledger.allowances: false`: each call asks Redis', async () => {
+  it('is disabled with `ledger.allowances: false`: each call queries Redis', async () => {
     const gateway = await start({ system: { ledger: { allowances: false } } });
     const { key } = await gateway.newCustomer('1000');
     await warm(gateway, key);
@@ -88,7 +88,7 @@ describe('Money in advance', function () {
     watching.stop();
   });
 
-  it('admits no call on either of two gateways once a revocation was answered', async () => {
+  it('admits no call on either of two gateways after a revocation was acknowledged', async () => {
     const first = await start();
     const second = await start({ stores: first.stores });
     const { keyId, key } = await first.newCustomer('1000');
@@ -115,7 +115,7 @@ describe('Money in advance', function () {
     expect(late).to.equal(0);
   });
 
-  it('charges each answered call once, although the process is killed meanwhile', async () => {
+  it('charges each answered call once, even if the process is killed meanwhile', async () => {
     const gateway = await start();
     const { key } = await gateway.newCustomer('1000');
     await warm(gateway, key);

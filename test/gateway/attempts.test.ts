@@ -93,7 +93,7 @@ describe('The attempts of a call', () => {
     expect(answered).to.include({ cause: 'answered', upstreamCost: '0.00900000' });
   });
 
-  it("show the upstream's cost of a broken stream for which the customer paid nothing", async () => {
+  it("show the upstream's cost of a broken stream that was free for the customer", async () => {
     first.always(messagesStream({ usage: USAGE, cutAfter: 4, cut: 'reset' }));
     second.always(messagesFailure(400));
     const answer = await call({ stream: true });
@@ -103,7 +103,7 @@ describe('The attempts of a call', () => {
     expect(broken?.['upstreamCost']).not.to.equal('0.00000000');
   });
 
-  it('are marked if the call had a member that the gateway does not know', async () => {
+  it('are flagged if the call had a member that the gateway does not know', async () => {
     first.always(messagesAnswer({ usage: USAGE }));
     const [attempt] = await attemptsFor(await call({ brand_new_member: true }));
     expect(attempt).to.include({ cause: 'unknown', isReported: true, upstreamCost: COST });

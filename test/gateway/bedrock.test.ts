@@ -87,7 +87,7 @@ describe("Anthropic's models at Amazon Bedrock", () => {
     gateway.call('/v1/messages', { key, headers, body: ask({ model: 'claude-by-plain_keys', ...more }) });
   const only = (): RecordedCall => upstream.calls[0] as RecordedCall;
 
-  it('get an unstreamed call signed and with the model in its path, and it is charged as reported', async () => {
+  it('receive an unstreamed call signed and with the model in its path, and the call is charged as reported', async () => {
     upstream.next(messagesAnswer());
     const answer = await call();
     expect(answer.status, answer.text).to.equal(200);
@@ -103,7 +103,7 @@ describe("Anthropic's models at Amazon Bedrock", () => {
     expect(JSON.stringify(only().headers)).not.to.include(KEYS.secret);
   });
 
-  it('answer a stream that the client gets as Messages events, and it is charged as reported', async () => {
+  it('answer with a stream that the client receives as Messages events, and the call is charged as reported', async () => {
     upstream.next(framed(asEventStream(TEXT_SSE)));
     const answer = await call({ stream: true });
     expect(only().path).to.equal(`/model/${encodeURIComponent(MODEL)}/invoke-with-response-stream`);
@@ -122,7 +122,7 @@ describe("Anthropic's models at Amazon Bedrock", () => {
     });
   });
 
-  it('can be called with session credentials in the JSON that AWS programs print, and their token is sent', async () => {
+  it("can be called with session credentials in AWS's JSON format, and the session token is sent", async () => {
     upstream.next(messagesAnswer());
     expect((await call({ model: 'claude-by-session_keys' })).status).to.equal(200);
     expect(wrongSignature(only(), SESSION, REGION)).to.equal(undefined);
@@ -134,13 +134,13 @@ describe("Anthropic's models at Amazon Bedrock", () => {
     expect(wrongSignature(only(), ROLE, REGION)).to.equal(undefined);
   });
 
-  it('can be called with an Amazon Bedrock API key, which is sent unchanged', async () => {
+  it('can be called with an Amazon Bedrock API key, which the gateway sends unchanged', async () => {
     upstream.next(messagesAnswer());
     expect((await call({ model: 'claude-by-api_key' })).status).to.equal(200);
     expect(only().headers.authorization).to.equal('Bearer ABSKexample');
   });
 
-  it('get the betas that they know in the body, without unknown ones', async () => {
+  it('receive in the body the betas that Bedrock supports, without unknown ones', async () => {
     upstream.next(messagesAnswer());
     await call({}, { 'anthropic-beta': 'claude-code-20250219,context-1m-2025-08-07' });
     expect(only().json).to.include({ anthropic_version: 'bedrock-2023-05-31' });
@@ -160,7 +160,7 @@ describe("Anthropic's models at Amazon Bedrock", () => {
     ['announces a frame of four gigabytes', framed(Buffer.alloc(64, 0xff)), true],
   ];
   for (const [what, script, stream] of failing)
-    it(`are replaced by another upstream when Bedrock ${what}`, async () => {
+    it(`are replaced by another upstream if Bedrock ${what}`, async () => {
       upstream.next(script);
       other.next(messagesAnswer());
       const answer = await call(stream ? { stream: true } : {});
@@ -169,7 +169,7 @@ describe("Anthropic's models at Amazon Bedrock", () => {
       await gateway.admin('POST', '/admin/v1/upstreams/bedrock/enable');
     });
 
-  it('end a stream with the error event of Messages after an exception behind content', async () => {
+  it('end a stream with the Messages error event if an exception follows content', async () => {
     const events = TEXT_SSE.toString()
       .split('\n\n')
       .filter((each) => each.includes('data: '));

@@ -153,7 +153,7 @@ describe('A blocked event loop', () => {
     await expectTold('policy blocking-policy', 2);
   });
 
-  it('is logged with name, file and line of a plugin that blocks it for 3 s after an await', async () => {
+  it('is logged with the name, file and line of a plugin that blocks it for 3 s after an await', async () => {
     expect((await gateway.call('/v1/block', { method: 'GET' })).status).to.equal(200);
     await expectTold('plugin blocking', 3);
     expect(
@@ -163,7 +163,7 @@ describe('A blocked event loop', () => {
     ).to.match(/blockFor \(.*index\.js:\d+\)/);
   });
 
-  it('is not reported if the whole process was stopped', async () => {
+  it('is not reported if the whole process was suspended', async () => {
     const stoppedMs = 2_000;
     gateway.process.kill('SIGSTOP');
     await sleep(stoppedMs);

@@ -133,12 +133,12 @@ describe('A stream whose upstream breaks it off', () => {
   }
 
   for (const how of ['fin', 'reset'] as const)
-    it(`costs a client for which reading had paused what was read (${how})`, () => told.get(how));
+    it(`costs the content read so far, if reading had paused for the client (${how})`, () => told.get(how));
 
-  it('costs a client that keeps up nothing', () => told.get('keeping up'));
+  it('costs nothing if the client keeps up with reading', () => told.get('keeping up'));
 
-  it('costs a client nothing that did not read for a while, if reading from the upstream never paused', () =>
+  it('costs nothing if the client stopped reading for a while, but reading from the upstream never paused', () =>
     told.get('resting'));
 
-  it('is read to its end for the client if the rest fits into the read-ahead of 1 MB', () => told.get('bridged'));
+  it('is relayed to its end if the rest fits into the read-ahead buffer of 1 MB', () => told.get('bridged'));
 });

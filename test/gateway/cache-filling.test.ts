@@ -52,14 +52,14 @@ describe('A Messages call with `max_tokens: 0`', () => {
     expect((await answered).status).to.equal(200);
   });
 
-  it('gets 402 if its input is not affordable, although `onInsufficient` is `clamp`', async () => {
+  it('gets 402 if the balance does not cover its input, although `onInsufficient` is `clamp`', async () => {
     const { key: poor } = await gateway.newCustomer('0.00000600');
     const answer = await gateway.call('/cost/v1/messages', { key: poor, body: ask({ max_tokens: 0 }) });
     expect(answer.status, answer.text).to.equal(402);
     expect(upstream.calls).to.have.length(0);
   });
 
-  it('is valid, but -1 is 400, and so is 0 in the Chat protocol', async () => {
+  it('is valid, but -1 gets 400, and 0 gets 400 in the Chat protocol', async () => {
     const negative = await gateway.call('/v1/messages', { key, body: ask({ max_tokens: -1 }) });
     expect([negative.status, negative.json.error.param]).to.deep.equal([400, 'max_tokens']);
     const chat = await gateway.call('/v1/chat/completions', { key, body: ask({ max_tokens: 0 }) });

@@ -61,7 +61,7 @@ describe('At a Chat upstream that accepts one member for the output limit, the g
     ['its own limit', 'responses', 'newer-model', { max_output_tokens: 60 }, { max_completion_tokens: 60 }],
   ];
   for (const [what, protocol, model, limits, sent] of STORIES)
-    it(`sends the limit ${JSON.stringify(sent)} to the ${model} for a ${protocol} call with ${what}`, async () => {
+    it(`sends the output limit ${JSON.stringify(sent)} to the ${model} for a ${protocol} call with ${what}`, async () => {
       expect((await call(protocol, model, limits)).status).to.equal(200);
       expect(limitsSent()).to.deep.equal(sent);
     });

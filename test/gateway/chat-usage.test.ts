@@ -87,7 +87,7 @@ describe('The usage of a Chat stream', () => {
     new LeavingClient(gateway, `${prefix}${PATH.chat}`, key, ask({ stream: true, ...more }));
 
   for (const [what, { sent, given, n }] of Object.entries(TABLE)) {
-    it(`reaches the client once and as charged, from a stream ${what}`, async () => {
+    it(`reaches the client once, equal to the charged usage, from a stream ${what}`, async () => {
       upstream.next(stream(sent, 0));
       const answer = await call(n === undefined ? {} : { n });
       expect(answer.text.replace(COST, '')).to.equal(given.join(''));
@@ -97,7 +97,7 @@ describe('The usage of a Chat stream', () => {
     });
   }
 
-  it('is in a chunk with a choice, so that a program may read `choices[0]` of every chunk', async () => {
+  it('is in a chunk with a choice, because a client may read `choices[0]` of every chunk', async () => {
     upstream.next(chatStream(SAID));
     const answer = await call();
     expect(readByOldProgram(answer.text)).to.deep.equal({ said: 'one two ', finish: 'stop', tokens: 3 });
@@ -106,7 +106,7 @@ describe('The usage of a Chat stream', () => {
     expect(() => readByOldProgram(asked.text), 'the chunk without choices is there when asked for').to.throw(TypeError);
   });
 
-  it('is not awaited once the upstream has sent [DONE]', async () => {
+  it('is no longer awaited once the upstream has sent [DONE]', async () => {
     const script = chatStream({ ...SAID, withUsage: false });
     upstream.always(script);
     for (const model of [undefined, 'silent']) {
@@ -141,7 +141,7 @@ describe('The usage of a Chat stream', () => {
     expect(await recordOf(answer)).to.include({ billing: 'estimated', outputTokens: 2 });
   });
 
-  it('delays the finish reason of a choice no longer than `usageWithin` while other choices continue', async () => {
+  it('delays the finish reason of one choice no longer than `usageWithin` while other choices continue', async () => {
     const first = new Milestone();
     const events = [said('one ', 1), finish(1), said('two '), finish(0), usage, DONE];
     upstream.next(stream(events, 0, { waitFor: { before: 2, until: first.reached } }));
@@ -153,7 +153,7 @@ describe('The usage of a Chat stream', () => {
     client.leave();
   });
 
-  it('is awaited with keep-alive comments to the client', async () => {
+  it('is awaited while the client receives keep-alive comments', async () => {
     const sent = new Milestone();
     const goes = new Milestone();
     upstream.next(chatStream({ ...SAID, waitFor: waiting(sent, goes) }));
@@ -168,7 +168,7 @@ describe('The usage of a Chat stream', () => {
     client.leave();
   });
 
-  it('is charged although the client disconnects while it is awaited', async () => {
+  it('is charged even if the client disconnects while the gateway awaits it', async () => {
     const sent = new Milestone();
     const goes = new Milestone();
     upstream.next(chatStream({ ...SAID, waitFor: waiting(sent, goes) }));

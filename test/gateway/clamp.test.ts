@@ -49,7 +49,7 @@ describe('With `onInsufficient: clamp` and too little money, the gateway', () =>
   const nothingHeld = (key: string) =>
     until('it is settled', async () => (await gateway.balance(key)).heldUsd === '0.00000000');
 
-  it('holds half of the balance, and sends every upstream the limit of output that this pays', async () => {
+  it('holds half of the balance, and sends every upstream the output limit that this amount covers', async () => {
     const fundsE8 = 2 * ((await inputE8('/v1/messages', asking())) + 2_000 * TOKEN_E8 + 400);
     const { key } = await gateway.newCustomer(usd(fundsE8));
     first.always(messagesFailure(529));
@@ -63,7 +63,7 @@ describe('With `onInsufficient: clamp` and too little money, the gateway', () =>
     expect((await gateway.balance(key)).balanceUsd).to.equal(usd(fundsE8 / 2));
   });
 
-  it('sends the limit of the call where half of the balance covers it', async () => {
+  it("sends the call's own output limit if half of the balance covers it", async () => {
     const input = await inputE8('/v1/messages', asking());
     for (const upstream of [first, second]) upstream.always(messagesAnswer());
     const { key } = await gateway.newCustomer(usd(2 * (input + 4_000 * TOKEN_E8)));
@@ -71,7 +71,7 @@ describe('With `onInsufficient: clamp` and too little money, the gateway', () =>
     expect([...limits(first), ...limits(second)]).to.deep.equal([4_000]);
   });
 
-  it('lowers the limit to what the key may spend, as it does for the balance', async () => {
+  it('lowers the output limit to what the key may spend, as it does for the balance', async () => {
     const body = { ...asking(), max_tokens: undefined, max_completion_tokens: 4_000 };
     const input = await inputE8(PATH.chat, body);
     const { key } = await gateway.newCustomer('10', { balanceLimit: usd(2 * (input + 1_500 * TOKEN_E8)) });
@@ -81,7 +81,7 @@ describe('With `onInsufficient: clamp` and too little money, the gateway', () =>
     expect(asked?.json).to.include({ model: MODEL, max_completion_tokens: 1_500 }).and.not.have.property('max_tokens');
   });
 
-  it('answers as long as the input and 1,024 tokens of output are paid, or all that the call allows', async () => {
+  it("answers if the money covers the input and 1,024 tokens of output, or the call's smaller output limit", async () => {
     const [large, small] = [asking(), asking({ max_tokens: 200 })];
     for (const [body, tokens] of [
       [large, LEAST],
@@ -99,7 +99,7 @@ describe('With `onInsufficient: clamp` and too little money, the gateway', () =>
     }
   });
 
-  it('leaves money for other calls of the account at the same time', async () => {
+  it('leaves money for simultaneous calls of the same account', async () => {
     const minE8 = (await inputE8('/v1/messages', asking())) + LEAST * TOKEN_E8;
     const { key } = await gateway.newCustomer(usd(4 * minE8));
     let release: () => void = () => undefined;

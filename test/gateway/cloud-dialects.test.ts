@@ -169,7 +169,7 @@ describe('With a cloud adapter,', () => {
     ]);
   });
 
-  it('a fault in a stream of Converse becomes the error event, and the client pays nothing', async () => {
+  it("an error in a stream of Converse becomes the protocol's error event, and the client pays nothing", async () => {
     upstream.next(streamed(delta(0, { text: 'Hi' }), exceptionMessage('throttlingException', 'Too many.')));
     const broken = await gateway.call(PATH.messages, { key, body: askIn('messages', { model: 'nova', stream: true }) });
     expect(broken.text).to.match(/event: error\n.*Too many\./);
@@ -177,7 +177,7 @@ describe('With a cloud adapter,', () => {
     expect(record).to.include({ billing: 'released', cost: '0.00000000' });
   });
 
-  it('a refusal by Converse keeps its status and message', async () => {
+  it('an error answer of Converse keeps its status and message', async () => {
     upstream.next(respond({ status: 400, body: { message: 'The model is not there.' } }));
     const refused = await gateway.call(PATH.chat, { key, body: askIn('chat', { model: 'nova' }) });
     expect([refused.status, refused.json.error.message]).to.deep.equal([400, 'The model is not there.']);
@@ -188,7 +188,7 @@ describe('With a cloud adapter,', () => {
     ['n', { n: 2 }],
     ['parallel_tool_calls', { parallel_tool_calls: false, tools: [{ type: 'function', function: { name: 'a' } }] }],
   ] as const)
-    it(`a call with ${what}, which Converse does not support, is refused without asking it`, async () => {
+    it(`a call with ${what}, which Converse does not support, is refused without calling it`, async () => {
       const refused = await gateway.call(PATH.chat, { key, body: askIn('chat', { model: 'nova', ...more }) });
       expect([refused.status, refused.json.error.code, refused.json.error.param]).to.deep.equal([
         400,

@@ -44,7 +44,7 @@ describe('the interface of the console', () => {
     return one;
   }
 
-  it('makes a key for calls, shows the record of a call within two seconds, and revokes the key', async () => {
+  it("creates a key that can make calls, shows a call's record within two seconds, and revokes the key", async () => {
     const { body: made } = await browser.send('POST', '/keys', { name: 'mine', balanceLimit: '1' });
     const empty = await browser.get(`/usage?key=${made.id}`);
     assert.deepEqual(empty.body.items, []);
@@ -94,7 +94,7 @@ describe('the interface of the console', () => {
       assert.equal((await from(origin)).status, 403, origin);
   });
 
-  it('shows a sandbox to its account only, and terminates it', async () => {
+  it('shows a sandbox to its own account only, and terminates it on request', async () => {
     const { id } = await createSandbox(gateway, customer.key, creation('console'));
     await waitForState(gateway, customer.key, id, 'RUNNING');
     const { body: list } = await browser.get('/sandboxes?state=ACTIVE');
@@ -142,7 +142,7 @@ describe('the interface of the console', () => {
     });
     after(() => browser.send('DELETE', `/sandboxes/${ids['id']}`));
 
-    it('is covered by these tests, which find at least 18 routes', () => assert.ok(routes.length >= 18));
+    it('has a test in this file, and there are at least 18 routes', () => assert.ok(routes.length >= 18));
 
     for (const route of routes) {
       const { method } = route;
@@ -159,7 +159,7 @@ describe('the interface of the console', () => {
         });
       }
       if (method !== 'GET') {
-        it(`refuses a change that another page sends: ${nameOf(route)}`, async () => {
+        it(`refuses a change that a page of another origin sends: ${nameOf(route)}`, async () => {
           for (const headers of [
             { 'x-csrf-token': '' },
             { origin: 'https://evil.example' },
@@ -171,7 +171,7 @@ describe('the interface of the console', () => {
         });
       }
       if (route.path.includes('{')) {
-        it(`answers 404 for objects of another account: ${nameOf(route)}`, async () => {
+        it(`returns 404 for objects of another account: ${nameOf(route)}`, async () => {
           assert.equal((await stranger.send(method, path(), bodyOf())).status, 404);
           const { accountId: _account, ...own } = (await browser.get(`/keys/${ids['keyId']}`)).body;
           assert.deepEqual([own.status, own.name === 'changed'], ['active', false]);
@@ -180,7 +180,7 @@ describe('the interface of the console', () => {
     }
   });
 
-  it('does not accept an API key, and routes that demand a key do not accept its session', async () => {
+  it('does not accept an API key, and routes for API keys do not accept a console session', async () => {
     const asKey = await fetch(`${gateway.url}/console/api/keys`, { headers: { 'x-api-key': customer.key } });
     assert.equal(asKey.status, 401);
     const asSession = await fetch(`${gateway.url}/v1/usage`, { headers: { cookie: browser.cookie } });
@@ -189,7 +189,7 @@ describe('the interface of the console', () => {
     assert.equal(direct.status, 404);
   });
 
-  it('is not in the OpenAPI document, because that is for programs', async () => {
+  it('is absent from the OpenAPI document, because that document is for programs', async () => {
     const { json } = await gateway.call('/openapi.json', { method: 'GET' });
     assert.deepEqual(
       Object.keys(json.paths).filter((path) => path.startsWith('/console')),

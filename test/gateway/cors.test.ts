@@ -55,7 +55,7 @@ describe('Pages of other origins', () => {
       ...['/v1/messages', '/v1/chat/completions', '/cost/v1/chat/completions', '/v1/messages/count_tokens'],
       ...['/v1/models', '/v1/balance', '/v1/usage.csv', '/v1/sandboxes/x/commands', '/openapi.json', '/nothing'],
     ]) {
-      it(`may call ${path}`, async () => {
+      it(`can call ${path}`, async () => {
         const { status, headers } = await preflight(path, APP);
         expect(status).to.equal(204);
         expect(headers).to.include({
@@ -70,7 +70,7 @@ describe('Pages of other origins', () => {
     }
 
     for (const protocol of PROTOCOLS) {
-      it(`may read the answer to a ${protocol} call and the gateway's headers`, async () => {
+      it(`can read the answer to a ${protocol} call and the gateway's headers`, async () => {
         upstream.next(DIALECT[protocol].answer());
         const body = askIn(protocol);
         const { headers } = await gateway.call(PATH[protocol], { key, headers: { origin: APP }, body });
@@ -89,7 +89,7 @@ describe('Pages of other origins', () => {
       ['an unknown path', '/nothing', { method: 'GET' }, 404],
       ["a wrong key at the gateway's own API", '/v1/balance', { method: 'GET', key: 'sk-svc-wrong' }, 401],
     ] as const) {
-      it(`may read the refusal of ${what}`, async () => {
+      it(`can read the error answer to ${what}`, async () => {
         const answer = await gateway.call(path, { key, ...options, headers: { origin: APP } });
         expect(answer.status).to.equal(status);
         expect(answer.headers).to.include({ 'access-control-allow-origin': APP });
@@ -98,7 +98,7 @@ describe('Pages of other origins', () => {
     }
 
     for (const origin of [OTHER, 'null', `${APP}.evil.example`, 'http://app.example.com', `${APP}:8443`]) {
-      it(`do not include ${origin}`, async () => {
+      it(`do not include those of ${origin}`, async () => {
         const { status, headers } = await preflight('/v1/messages', origin);
         expect(status).to.equal(405);
         expectNothing(headers);
@@ -110,7 +110,7 @@ describe('Pages of other origins', () => {
     }
 
     for (const path of ['/console', '/console/api/session', '/console/api/keys']) {
-      it(`may not call ${path}`, async () => {
+      it(`cannot call ${path}`, async () => {
         const { status, headers } = await preflight(path, APP);
         expect(status).not.to.equal(204);
         expectNothing(headers);
@@ -118,7 +118,7 @@ describe('Pages of other origins', () => {
       });
     }
 
-    it('may not call the admin listener', async () => {
+    it('cannot call the admin listener', async () => {
       const answer = await gateway.admin('GET', '/admin/v1/accounts', undefined, { origin: APP });
       expect(answer.status).to.equal(200);
       expectNothing(answer.headers);
@@ -129,7 +129,7 @@ describe('Pages of other origins', () => {
     before(() => start(['*']));
     after(() => gateway?.stop());
 
-    it('may call and read without cookies', async () => {
+    it('can make calls and read answers, but without cookies', async () => {
       const { status, headers } = await preflight('/v1/chat/completions', OTHER);
       expect(status).to.equal(204);
       expect(headers).to.include({ 'access-control-allow-origin': '*' });
@@ -143,7 +143,7 @@ describe('Pages of other origins', () => {
     before(() => start());
     after(() => gateway?.stop());
 
-    it('may neither call nor read', async () => {
+    it('can neither make calls nor read answers', async () => {
       const { status, headers } = await preflight('/v1/chat/completions', APP);
       expect(status).to.equal(405);
       expectNothing(headers);
@@ -161,7 +161,7 @@ describe('Pages of other origins', () => {
     'https://App.example.com',
     'https://*.x.y',
   ]) {
-    it(`make the start fail if the setting names them as ${origin}`, async () => {
+    it(`make the start fail if \`cors.origins\` contains ${origin}`, async () => {
       const { code, output } = await failToStart({
         upstreams: { acme: { url: upstream.url } },
         system: { cors: { origins: [origin] } },

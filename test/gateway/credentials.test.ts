@@ -27,7 +27,7 @@ describe('Several credentials in one request', () => {
     ['the same key in two headers', () => ({ authorization: `Bearer ${key}`, 'x-api-key': key })],
   ];
   for (const [what, headers] of accepted) {
-    it(`are accepted for a call and for the balance: ${what}`, async () => {
+    it(`are accepted for a call and for reading the balance: ${what}`, async () => {
       const answer = await gateway.call('/v1/messages', { headers: headers(), body: ask() });
       expect(answer.status, answer.text).to.equal(200);
       expect(JSON.stringify(upstream.calls.at(-1)?.headers)).not.to.include(FOREIGN);
@@ -48,7 +48,7 @@ describe('Several credentials in one request', () => {
     ['foreign credentials alone', () => ({ authorization: `Bearer ${FOREIGN}`, 'x-api-key': FOREIGN })],
   ];
   for (const [what, headers] of refused) {
-    it(`are refused with 401, and no upstream is asked: ${what}`, async () => {
+    it(`are refused with 401 without calling an upstream: ${what}`, async () => {
       const before = upstream.calls.length;
       const answer = await gateway.call('/v1/messages', { headers: headers(), body: ask() });
       expect(answer.status, answer.text).to.equal(401);

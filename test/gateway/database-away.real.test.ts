@@ -40,7 +40,7 @@ describe('While Postgres is away', () => {
   const isAway = async () => (await gateway.admin('GET', '/admin/v1/accounts')).status === 503;
   const isBack = async () => (await gateway.admin('GET', '/admin/v1/accounts')).status === 200;
 
-  it('operators get 503 with the reason and Retry-After, while calls continue', async () => {
+  it('operators get 503 with the reason and Retry-After, while calls are still served', async () => {
     await takeAway();
     for (const path of ['/admin/v1/accounts', '/admin/v1/usage', '/admin/v1/audit']) {
       const answer = await gateway.admin('GET', path);
@@ -56,7 +56,7 @@ describe('While Postgres is away', () => {
     await until('operators are answered', isBack);
   });
 
-  it('connections that hang are ended and reported, and records are written again', async function () {
+  it('connections that hang are closed and reported, and records are written again afterwards', async function () {
     this.timeout(150_000);
     const before = gateway.output().length;
     link.silence();
@@ -66,7 +66,7 @@ describe('While Postgres is away', () => {
     await gateway.record(key, String(answer.headers['x-svc-request-id']));
   });
 
-  it('the log gets one line at the failure, one at the recovery, and none from a library', async () => {
+  it('the log gets one line at the failure, one at the recovery, and none from a database library', async () => {
     const before = gateway.output().length;
     await takeAway();
     for (let round = 0; round < 20; round += 1) await until('the database is away', isAway);

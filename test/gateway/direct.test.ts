@@ -43,7 +43,7 @@ describe('A direct address', () => {
     askIn(protocol, { model: 'Acme.Large-Native', ...more });
 
   for (const protocol of PROTOCOLS) {
-    it(`asks the upstream that it names, and bill and record name that upstream (${protocol})`, async () => {
+    it(`routes to the upstream that it names, and the charge and the record name that upstream (${protocol})`, async () => {
       acme.always(answerOf[protocol]());
       const answer = await at('acme.p.gateway.example', `${PATH[protocol]}?beta=true`, native(protocol));
       expect(answer.status, answer.text).to.equal(200);
@@ -76,7 +76,7 @@ describe('A direct address', () => {
     }
   }
 
-  it('asks an upstream only once if it is unreachable, disconnects or does not answer', async () => {
+  it('causes only one attempt if the upstream is unreachable, disconnects or does not answer', async () => {
     expect((await at('closed.p.gateway.example', PATH.messages, ask())).status).to.equal(502);
     for (const [script, status] of [
       [resetBeforeHeaders(), 502],
@@ -93,7 +93,7 @@ describe('A direct address', () => {
     }
   });
 
-  it('never ejects its upstream, however often its calls fail', async () => {
+  it('never causes the ejection of its upstream, however often its calls fail', async () => {
     failing.reset();
     failing.always(respond({ status: 503, body: {} }));
     for (let call = 0; call < 10; call += 1) await at('failing.p.gateway.example', PATH.messages, native());
@@ -109,7 +109,7 @@ describe('A direct address', () => {
     '.p.gateway.example',
     'acme.P.localhost:8080',
   ]) {
-    it(`with a wrong name gets 404 and asks no upstream: ${host}`, async () => {
+    it(`with an unknown upstream gets 404 without calling an upstream: ${host}`, async () => {
       const answer = await at(host, PATH.messages, ask());
       expect(answer.status).to.equal(404);
       expect(answer.json.error.code).to.equal('NOT_FOUND');
@@ -137,7 +137,7 @@ describe('A direct address', () => {
     });
   }
 
-  it('serves only model calls without a strategy prefix', async () => {
+  it('serves only model calls whose path has no strategy prefix', async () => {
     for (const path of ['/speed/v1/messages', '/default/v1/messages', '/quality/v1/chat/completions', '/v1/messages/'])
       expect((await at('acme.p.gateway.example', path, native())).status, path).to.equal(404);
     for (const path of ['/v1/usage', '/v1/models', '/healthz', '/console/']) {
@@ -161,7 +161,7 @@ describe('A direct address', () => {
     });
   }
 
-  it("names the path of the upstream's protocol after a wrong one, and the reason if the upstream is disabled", async () => {
+  it("with a wrong path gets an error with the path of the upstream's protocol, and the reason if it is disabled", async () => {
     const wrong = await at('only-chat.p.gateway.example', PATH.messages, ask());
     expect(wrong.json.error.code).to.equal('MODEL_NOT_SUPPORTED');
     expect(wrong.json.error.message).to.include('/v1/chat/completions');
@@ -170,7 +170,7 @@ describe('A direct address', () => {
     expect(off.json.error.details.attempts[0]).to.include({ upstream: 'switched', reason: 'NOT_SET is not set' });
   });
 
-  it('demands a key that may call the model', async () => {
+  it('demands an API key that may call the model', async () => {
     const none = await gateway.call(PATH.messages, { headers: { host: 'acme.p.gateway.example' }, body: native() });
     expect(none.status).to.equal(401);
     const limited = await gateway.newCustomer('10', { allowedModels: ['another-model'] });
@@ -182,7 +182,7 @@ describe('A direct address', () => {
     expect(answer.json.error.code).to.equal('MODEL_NOT_ALLOWED');
   });
 
-  it('in an absolute request target wins over the Host header', async () => {
+  it('in an absolute request target takes precedence over the Host header', async () => {
     const body = JSON.stringify(native());
     const post = (target: string, host: string) =>
       rawPost(gateway.url, target, [`Host: ${host}`, `x-api-key: ${key}`], body);
@@ -195,7 +195,7 @@ describe('A direct address', () => {
     expect(statusOf(await post('http://acme.p.gateway.example', 'x'))).to.equal(404);
   });
 
-  it('relays an answer unchanged that is not one of the protocol, and charges nothing', async () => {
+  it('relays an answer unchanged that does not follow the protocol, and charges nothing', async () => {
     acme.always(respond({ headers: { 'content-type': 'application/json' }, body: '{"error":{"message":"credits"}}' }));
     const answer = await at('acme.p.gateway.example', PATH.chat, native());
     expect(answer.text).to.equal('{"error":{"message":"credits"}}');

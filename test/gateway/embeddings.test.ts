@@ -91,7 +91,7 @@ describe('Embeddings', function () {
       ['a batch of more tokens than the context window', Array.from({ length: 20 }, () => TOKENS)],
     ];
     for (const [name, input] of INPUTS) {
-      it(`for the tokens that the vendor counts in ${name}, in headers, record and balance`, async () => {
+      it(`for the tokens that the vendor counts in ${name}, equally in headers, record and balance`, async () => {
         const customer = await gateway.newCustomer('1');
         const answer = await call(embed(input), '/cost/v1/embeddings', customer.key);
         expect(answer.status, answer.text).to.equal(200);
@@ -119,7 +119,7 @@ describe('Embeddings', function () {
       });
     }
 
-    it('by an estimate if the vendor reports no usage or an impossible one', async () => {
+    it('for an estimate if the vendor reports no usage or an impossible one', async () => {
       for (const rawUsage of [null, { prompt_tokens: -5 }, { prompt_tokens: 'many' }, { total_tokens: 7 }]) {
         cheap.next(embeddingsAnswer({ rawUsage }));
         const answer = await call(embed(TOKENS), '/cost/v1/embeddings');
@@ -132,7 +132,7 @@ describe('Embeddings', function () {
       }
     });
 
-    it('at most the hold, and the record flags a usage that the body cannot have', async () => {
+    it('at most the hold, and the record flags a usage that the body cannot have caused caused', async () => {
       cheap.next(embeddingsAnswer({ rawUsage: { prompt_tokens: 1_000_000, total_tokens: 1_000_000 } }));
       const answer = await call(embed(['Hello', 'you']), '/cost/v1/embeddings');
       expect(Number(answer.headers['x-ai-cost'])).to.be.below(0.00002);
@@ -154,7 +154,7 @@ describe('Embeddings', function () {
       }
     });
 
-    it("with the upstream's own name of the model in the body, and all other members unchanged", async () => {
+    it("with the upstream's own model name in the body, and all other members unchanged", async () => {
       const text = `{"input": [ "caf\\u00e9" ], "model":"embed-alias","dimensions":256,"input_type":"search_query","priority":1}`;
       const answer = await gateway.call(`/quality/v1/embeddings?beta=true`, {
         key,
@@ -171,7 +171,7 @@ describe('Embeddings', function () {
   });
 
   describe('are routed', () => {
-    it('by the strategy of the address', async () => {
+    it('by the strategy in the path', async () => {
       for (const [path, upstream] of [
         ['/v1/embeddings', 'dear'],
         ['/default/v1/embeddings', 'dear'],
@@ -181,7 +181,7 @@ describe('Embeddings', function () {
         expect((await call(embed('Hello'), path)).headers['x-routing-provider'], path).to.equal(upstream);
     });
 
-    it('to the upstream of a direct address, which accepts only its own name of the model', async () => {
+    it('to the upstream of a direct host, which accepts only its own name of the model', async () => {
       const at = (host: string, body: unknown) => gateway.call(PATH, { key, headers: { host }, body });
       const answer = await at('cheap.p.localhost', embed('Hello'));
       expect(answer.status, answer.text).to.equal(200);
@@ -200,7 +200,7 @@ describe('Embeddings', function () {
       ['half an answer', () => embeddingsAnswer({}, { cutBody: 20 })],
     ];
     for (const [name, script] of FAILURES) {
-      it(`to the next upstream after ${name}, and only one answer is charged`, async () => {
+      it(`to the next upstream after ${name}, and only the one answer is charged`, async () => {
         dear.always(script());
         const answer = await call(embed('Hello'));
         // Restored each time, because so many failures in a row would eject it.
@@ -224,7 +224,7 @@ describe('Embeddings', function () {
       expect(cheap.calls).to.have.length(0);
     });
 
-    it('to no other upstream if the answer is too long to be kept, and no upstream is ejected for it', async () => {
+    it('to no other upstream if the answer is too long to buffer, and no upstream is ejected for it', async () => {
       const { key: of } = await gateway.newCustomer('1');
       dear.always(
         respond({ headers: { 'content-type': 'application/json' }, body: Buffer.alloc(65 * 1024 * 1024, ' ') }),
@@ -250,7 +250,7 @@ describe('Embeddings', function () {
       return [answer.status, answer.json.error.code, answer.json.error.message];
     };
 
-    it('refuse models of other protocols, and other protocols refuse their models', async () => {
+    it('refuse models of other protocols, and the other protocols refuse embeddings models', async () => {
       const chat = `The model "${MODEL}" is served only at /v1/chat/completions.`;
       const own = `The model "dear-embed" is served only at /v1/embeddings.`;
       expect(await refused(PATH, { model: MODEL, input: 'Hello' })).to.deep.equal([400, 'MODEL_NOT_SUPPORTED', chat]);
@@ -261,7 +261,7 @@ describe('Embeddings', function () {
       expect([...cheap.calls, ...dear.calls]).to.have.length(0);
     });
 
-    it('refuse a wrong input with a message before any upstream is asked', async () => {
+    it('refuse an invalid input with a message before any upstream is called', async () => {
       expect(await refused(PATH, embed(['Hello', 7]))).to.deep.equal([
         400,
         'INVALID_FIELD',
@@ -292,7 +292,7 @@ describe('Embeddings', function () {
       expect((await gateway.call('/', { method: 'GET' })).json.protocols).to.include('embeddings');
     });
 
-    it('can be used by an operator to test an upstream', async () => {
+    it('can be called by an operator to test an upstream', async () => {
       const test = async (body: object) => (await gateway.admin('POST', '/admin/v1/upstreams/cheap/test', body)).json;
       expect(await test({ protocol: 'embeddings' })).to.include({ ok: true, model: EMBED, protocol: 'embeddings' });
       expect(await test({ model: EMBED })).to.include({ ok: true, protocol: 'embeddings' });
@@ -302,7 +302,7 @@ describe('Embeddings', function () {
   });
 
   describe('obey', () => {
-    it("the markup of a key, as a factor or as the operator's prices", async () => {
+    it("the markup of a key, given as a factor or as the operator's price list", async () => {
       for (const [markup, eachE8] of [
         ['1.5', 45],
         ['resale', 100],
@@ -320,7 +320,7 @@ describe('Embeddings', function () {
       openai = new OpenAI({ baseURL: `${gateway.url}/v1`, apiKey: key, maxRetries: 0 });
     });
 
-    it('arrive as numbers, which the SDK decodes from the base64 that it requests', async () => {
+    it('arrive as numbers, which the SDK decodes from the base64 that it requested', async () => {
       const { data, usage } = await openai.embeddings.create({ model: EMBED, input: 'Good morning', dimensions: 16 });
       expect(dear.calls[0]?.json).to.include({ encoding_format: 'base64', dimensions: 16 });
       expect(data[0]?.embedding).to.have.length(16);

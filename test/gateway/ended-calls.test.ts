@@ -200,7 +200,7 @@ describe('A call that has ended', function () {
     });
   }
 
-  it('is counted as aborted, with its billing, if its client disconnected', async () => {
+  it('is counted as aborted, with its kind of billing, if its client disconnected', async () => {
     upstream.always(neverAnswer());
     broken.always(neverAnswer());
     const left = '"aborted":true';
@@ -221,7 +221,7 @@ describe('A call that has ended', function () {
     await until('its line is there', () => gateway.output().split(left).length === before + 1);
   });
 
-  it('is counted with its whole usage if its stream was read to the end after the client disconnected', async () => {
+  it('is counted with its whole usage if the gateway read its stream to the end after the client disconnected', async () => {
     let proceed = (): void => undefined;
     const released = new Promise<void>((resolve) => (proceed = resolve));
     upstream.always(
@@ -242,7 +242,7 @@ describe('A call that has ended', function () {
     expect(more(`tollgate_tokens_total{model="${MODEL}",upstream="acme",meter="output"}`)).to.equal(5);
   });
 
-  it('is counted apart from API requests, which are counted by route', async () => {
+  it('is counted separately from API requests, which are counted by route', async () => {
     const { key, keyId } = customer;
     let counted: Answered | undefined;
     const more = await grown(async () => {

@@ -63,7 +63,7 @@ describe('The cost of each ending of a call', () => {
 
   for (const protocol of PROTOCOLS) {
     describe(`in the protocol ${protocol}:`, () => {
-      it('an unstreamed answer costs its usage, equally in header, record and balance', async () => {
+      it('an unstreamed answer costs its usage, with equal amounts in header, record and balance', async () => {
         const { key } = await gateway.newCustomer('10');
         upstream.always(answerOf[protocol]({ usage: USAGE }));
         const answer = await gateway.call(PATH[protocol], { key, body: askIn(protocol) });
@@ -93,7 +93,7 @@ describe('The cost of each ending of a call', () => {
         });
       });
 
-      it('a stream costs its usage, and `cost` of its last usage is that cost', async () => {
+      it('a stream costs its usage, and `cost` in its last usage equals that cost', async () => {
         const { key } = await gateway.newCustomer('10');
         upstream.always(streamOf(protocol));
         const answer = await gateway.call(PATH[protocol], { key, body: askIn(protocol, { stream: true }) });
@@ -108,7 +108,7 @@ describe('The cost of each ending of a call', () => {
         });
       });
 
-      it('cache tokens cost their own prices and count as input', async () => {
+      it('cache tokens are charged at their own prices and count as input', async () => {
         const { key } = await gateway.newCustomer('10');
         upstream.always(answerOf[protocol]({ usage: { input: 1_000, output: 200, cacheRead: 500 } }));
         const answer = await gateway.call(PATH[protocol], { key, body: askIn(protocol) });
@@ -130,7 +130,7 @@ describe('The cost of each ending of a call', () => {
         expect(Number(record['cost'])).to.be.greaterThan(0);
       });
 
-      it("an upstream's refusal of the request costs nothing and is relayed unchanged", async () => {
+      it("an upstream's refusal of the request is relayed unchanged and costs nothing", async () => {
         const { key } = await gateway.newCustomer('10');
         upstream.always(failureOf[protocol](422, { message: 'not like this' }));
         const answer = await gateway.call(PATH[protocol], { key, body: askIn(protocol) });
@@ -144,7 +144,7 @@ describe('The cost of each ending of a call', () => {
         });
       });
 
-      it('a call costs nothing if every attempt fails, and gets 502 with the attempts', async () => {
+      it('a call whose attempts all fail costs nothing, and gets 502 with the attempts', async () => {
         const { key } = await gateway.newCustomer('10');
         upstream.always(failureOf[protocol](500));
         const answer = await gateway.call(PATH[protocol], { key, body: askIn(protocol) });
@@ -159,7 +159,7 @@ describe('The cost of each ending of a call', () => {
         });
       });
 
-      it('a call costs nothing if the upstream never answers, and gets 504', async () => {
+      it('a call that the upstream never answers costs nothing, and gets 504', async () => {
         const { key } = await gateway.newCustomer('10');
         upstream.always(neverAnswer());
         const body = askIn(protocol, { max_tokens: 16 });
@@ -170,7 +170,7 @@ describe('The cost of each ending of a call', () => {
       });
 
       for (const [how, { type, code, ...script }] of Object.entries(cutsOf(protocol)))
-        it(`a stream that is cut after content costs nothing and ends with the protocol's error event: it ${how}`, async () => {
+        it(`a stream that breaks off after content costs nothing and ends with the protocol's error event: it ${how}`, async () => {
           const { key } = await gateway.newCustomer('10');
           upstream.always(streamOf(protocol, script));
           const answer = await gateway.call(PATH[protocol], { key, body: askIn(protocol, { stream: true }) });
@@ -199,7 +199,7 @@ describe('The cost of each ending of a call', () => {
         await expectCharged(key, answer.headers['x-svc-request-id'] ?? '', { billing: 'released', cost: '0.00000000' });
       });
 
-      it('a call costs nothing if the client disconnects and the upstream never answers, and the upstream is disconnected', async () => {
+      it('a call costs nothing if its client disconnects before any answer, and the gateway disconnects from the upstream', async () => {
         const { key } = await gateway.newCustomer('10');
         upstream.always(neverAnswer());
         const leaving = new AbortController();
@@ -227,7 +227,7 @@ describe('The cost of each ending of a call', () => {
     ['messages', messagesErrorStream({ afterEvents: 6 })],
     ['chat', chatErrorStream({ afterEvents: 3 })],
   ] as const)
-    it(`an answer that was complete before an error in its stream costs what it is (${protocol})`, async () => {
+    it(`an answer that was complete before an error in its stream costs its usage (${protocol})`, async () => {
       const { key } = await gateway.newCustomer('10');
       upstream.always(script);
       const answer = await gateway.call(PATH[protocol], { key, body: ask({ stream: true }) });

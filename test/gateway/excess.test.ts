@@ -40,7 +40,7 @@ describe('An upstream that reports more than was held', () => {
       return json.items[0];
     });
 
-  it('costs the customer at most the hold, and its answer is flagged if the body bounds what it can read', async () => {
+  it('costs the customer at most the hold, and the answer is flagged if the body bounds how much it can read', async () => {
     upstream.always(messagesAnswer({ usage: { input: 10, output: 900_000 } }));
     const { accountId, key } = await gateway.newCustomer('10');
     const answered = await call(key, { max_tokens: 16 });
@@ -65,7 +65,7 @@ describe('An upstream that reports more than was held', () => {
       .and.not.have.property('excess');
   });
 
-  it('stops no customer for output above the limit of the call, whatever the body points to', async () => {
+  it("causes no revocation for output above the call's limit, whatever URLs or unknown members the body has", async () => {
     upstream.always(messagesAnswer({ usage: { input: 50_000, output: 4_000_000 } }));
     const image = { type: 'image', source: { type: 'url', url: 'https://example.com/a.png' } };
     const pointing = { max_tokens: 1, messages: [{ role: 'user', content: [image] }] };
@@ -80,7 +80,7 @@ describe('An upstream that reports more than was held', () => {
     }
   });
 
-  it('stops no customer for more input than the context window', async () => {
+  it('causes no revocation for input above the context window', async () => {
     upstream.always(messagesAnswer({ usage: { input: 4_000_000, output: 1 } }));
     const { accountId, key } = await gateway.newCustomer('10');
     expect((await call(key, { strange_switch: true })).status).to.equal(200);
@@ -88,7 +88,7 @@ describe('An upstream that reports more than was held', () => {
     expect(await accountOf(accountId)).to.include({ status: 'active', excessUsd: '0.00000000' });
   });
 
-  it('stops the key whose requests caused it above the bound, and the account above ten times as much', async () => {
+  it('gets the key revoked whose requests caused an excess above the bound, and the account frozen at ten times that', async () => {
     // Nobody knows this member, whose value looks free. It makes the vendor read up to the context window.
     const strange = { strange_switch: true };
     upstream.always(messagesAnswer({ usage: { input: 90_000, output: 1 } }));
@@ -130,13 +130,13 @@ describe('An upstream that reports more than was held', () => {
     expect((await call(await newKey())).status).to.equal(200);
   });
 
-  it('uses up the tokens per minute of a key only as far as was held', async () => {
+  it('reduces the tokens per minute of a key only by what was held', async () => {
     upstream.always(messagesAnswer({ usage: { input: 10, output: 900_000 } }));
     const { key } = await gateway.newCustomer('10', { tokensPerMinute: 1_000 });
     for (let each = 1; each <= 2; each += 1) expect((await call(key, { max_tokens: 16 })).status).to.equal(200);
   });
 
-  it('is not ejected for suspect answers, however many', async () => {
+  it('is not ejected for suspect answers, however many it sends it sends', async () => {
     const { key } = await gateway.newCustomer('10');
     upstream.always(messagesAnswer({ usage: { input: 10, output: 2_000 } }));
     for (let each = 1; each <= 20; each += 1) await call(key, { model: 'other', max_tokens: 16 });

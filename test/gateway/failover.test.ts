@@ -120,7 +120,7 @@ describe('Failover', () => {
   for (const protocol of PROTOCOLS) {
     const answered = new Map<string, Answered>();
     for (const [what, { script, stream = false }] of Object.entries(failures(protocol))) {
-      it(`${protocol}: the next candidate answers when the first ${what}`, async () => {
+      it(`${protocol}: the next candidate answers if the first ${what}`, async () => {
         first.always(script);
         second.always(stream ? streamOf(protocol) : answerOf[protocol]());
         const answer = await call(protocol, { stream });
@@ -149,14 +149,14 @@ describe('Failover', () => {
     });
 
     for (const model of ['refused', 'unresolved', 'untrusted']) {
-      it(`${protocol}: the next candidate answers when the connection to the first fails (${model})`, async () => {
+      it(`${protocol}: the next candidate answers if the connection to the first fails (${model})`, async () => {
         second.always(answerOf[protocol]());
         const answer = await call(protocol, { model });
         expect(answer.headers).to.include({ 'x-routing-provider': 'backing', 'x-routing-attempts': '2' });
       });
     }
 
-    it(`${protocol}: the next candidate answers when the first does not finish the body of its refusal`, async () => {
+    it(`${protocol}: the next candidate answers if the first does not finish the body of its error answer`, async () => {
       first.always(stallRefusing(503));
       second.always(answerOf[protocol]());
       const answer = await call(protocol, { model: 'unhurried' });
@@ -169,7 +169,7 @@ describe('Failover', () => {
       ['a wrong request', failureOf[protocol](400, { type: 'invalid_request_error', message: 'not this' })],
       ['an unprocessable request', failureOf[protocol](422, { message: 'not this' })],
     ] as const) {
-      it(`${protocol}: the refusal of ${what} is relayed unchanged after one attempt`, async () => {
+      it(`${protocol}: an upstream's refusal of ${what} is relayed unchanged after one attempt`, async () => {
         first.always(failure);
         const answer = await call(protocol);
         expect(answer.headers).to.include({ 'x-svc-source': 'provider', 'x-routing-attempts': '1' });
@@ -178,7 +178,7 @@ describe('Failover', () => {
       });
     }
 
-    it(`${protocol}: a prompt that is too long is sent on only to a model with a larger context window`, async () => {
+    it(`${protocol}: a prompt that is too long is retried only at a model with a larger context window`, async () => {
       const tooLong = failureOf[protocol](400, { message: 'prompt is too long: 200001 tokens' });
       first.next(tooLong);
       second.next(answerOf[protocol]());
@@ -195,7 +195,7 @@ describe('Failover', () => {
       expect(relayed.headers).to.include({ 'x-svc-source': 'provider', 'x-routing-attempts': '2' });
     });
 
-    it(`${protocol}: the caller gets 429 with the shortest Retry-After when all candidates answer 429`, async () => {
+    it(`${protocol}: the client gets 429 with the shortest Retry-After if all candidates answer 429`, async () => {
       first.always(failureOf[protocol](429, {}, { 'retry-after': '7' }));
       second.always(failureOf[protocol](429, {}, { 'retry-after': '60' }));
       const answer = await call(protocol);
@@ -206,7 +206,7 @@ describe('Failover', () => {
       expect(second.calls).to.have.length(1);
     });
 
-    it(`${protocol}: the caller gets 504 when no candidate answers in time, and none is asked twice`, async () => {
+    it(`${protocol}: the client gets 504 if no candidate answers in time, and none is called twice`, async () => {
       first.always(neverAnswer());
       second.always(neverAnswer());
       const answer = await call(protocol);
@@ -218,7 +218,7 @@ describe('Failover', () => {
       expect([first.calls.length, second.calls.length]).to.deep.equal([1, 1]);
     });
 
-    it(`${protocol}: the caller gets 502 with the outcome of each attempt when candidates fail differently`, async () => {
+    it(`${protocol}: the client gets 502 with the outcome of each attempt if candidates fail differently`, async () => {
       first.always(failureOf[protocol](401));
       second.always(failureOf[protocol](402));
       const answer = await call(protocol);
@@ -242,7 +242,7 @@ describe('Failover', () => {
     }
   }
 
-  it('an idle connection that the upstream resets when it is reused counts as no attempt', async () => {
+  it('does not count an attempt on an idle connection that the upstream resets when it is reused', async () => {
     first.next(answerOf.messages(), resetBeforeHeaders(), answerOf.messages());
     await call('messages');
     const answer = await call('messages');
@@ -252,7 +252,7 @@ describe('Failover', () => {
     expect(three).not.to.equal(two);
   });
 
-  it('an upstream that then resets the fresh connection too has failed', async () => {
+  it('counts an attempt as failed if the upstream resets the reused connection and then the fresh one', async () => {
     first.next(answerOf.messages(), resetBeforeHeaders(), resetBeforeHeaders());
     second.next(answerOf.messages());
     await call('messages');
@@ -284,7 +284,7 @@ describe('Failover with one working upstream', () => {
         },
         ...Object.fromEntries(everybody.map(({ url }, at) => [`one-of-${at}`, { url, models: { everybody: {} } }])),
       },
-      system: { ejection: { outFor: '500ms' } },
+      system: { ejection: { baseTime: '500ms' } },
     };
   });
 
@@ -299,7 +299,7 @@ describe('Failover with one working upstream', () => {
   const call = () => gateway.call('/v1/messages', { key, body: ask() });
   const gapMs = () => (upstream.calls[1]?.at ?? 0) - (upstream.calls[0]?.at ?? 0);
 
-  it('repeats the call once, after the Retry-After of the upstream', async () => {
+  it("retries the call once, after the upstream's Retry-After", async () => {
     upstream.next(messagesFailure(503, {}, { 'retry-after': '1' }), messagesAnswer());
     const answer = await call();
     expect(answer.status).to.equal(200);
@@ -307,7 +307,7 @@ describe('Failover with one working upstream', () => {
     expect(gapMs()).to.be.at.least(990);
   });
 
-  it('does not repeat the call if Retry-After is longer than two seconds', async () => {
+  it('does not retry the call if Retry-After is longer than two seconds', async () => {
     upstream.always(messagesFailure(429, {}, { 'retry-after': '3' }));
     const answer = await call();
     expect(answer.status).to.equal(429);
@@ -315,7 +315,7 @@ describe('Failover with one working upstream', () => {
     expect(upstream.calls).to.have.length(1);
   });
 
-  it('does not repeat the call if the client disconnected meanwhile', async () => {
+  it('does not retry the call if the client has disconnected meanwhile', async () => {
     upstream.always(later(50, respond({ status: 503, headers: { 'retry-after': '2' }, body: {} })));
     const leaving = new AbortController();
     const asked = fetch(`${gateway.url}/v1/messages`, {
@@ -333,7 +333,7 @@ describe('Failover with one working upstream', () => {
     expect(upstream.calls).to.have.length(2);
   });
 
-  it('is ejected by timeouts, but not by those of unstreamed calls whose limit of output explains the wait', async () => {
+  it('ejects it after timeouts, but not after those of unstreamed calls with an output limit that explains the wait', async () => {
     upstream.always(neverAnswer());
     const timeouts = async (more: Record<string, unknown>) => {
       const body = ask({ model: 'slow', ...more });
@@ -347,7 +347,7 @@ describe('Failover with one working upstream', () => {
     expect(await timeouts({ max_tokens: 16 })).to.equal('ejected');
   });
 
-  it('does not multiply an outage: at 200 calls a second four failing upstreams get a fifth more attempts at most', async () => {
+  it('adds at most a fifth to the attempts in an outage of four upstreams at 200 calls a second', async () => {
     for (const each of everybody) each.always(later(100, messagesFailure(500)));
     const calls = 400;
     const answers: Promise<Answered>[] = [];

@@ -32,7 +32,7 @@ const reading = (change) => ({ answer: () => {
   const reader = CHAT.openReader();
   return { event: (event) => reader.event(event), body: (body) => reader.body(body), end: () => reader.end(), ...change(reader) };
 } });
-const counted = (usage) => (said) => said.map((each) => (each.is === 'usage' ? { is: 'usage', usage } : each));
+const counted = (usage) => (said) => said.map((each) => (each.kind === 'usage' ? { kind: 'usage', usage } : each));
 const reporting = (usage) => reading((reader) => ({
   event: (event) => counted(usage)(reader.event(event)),
   body: (body) => counted(usage)(reader.body(body)),
@@ -46,10 +46,10 @@ const faults = {
   event: reading(() => ({ event: fault })),
   body: reading(() => ({ body: fault })),
   nothing: reading(() => ({ event: () => undefined, body: () => undefined })),
-  shapeless: reading(() => ({ event: () => [{ is: 'usage', usage: shapeless }], body: () => [{ is: 'usage', usage: shapeless }] })),
+  shapeless: reading(() => ({ event: () => [{ kind: 'usage', usage: shapeless }], body: () => [{ kind: 'usage', usage: shapeless }] })),
   laterEvent: reading((reader) => ({ event: (event) => ((event.data ?? '').includes('second') ? fault() : reader.event(event)) })),
   absurd: reporting(unusable),
-  telling: reading((reader) => ({ body: (body) => (body.ok === false ? [{ is: 'error', error: { message: 'no' } }] : reader.body(body)) })),
+  telling: reading((reader) => ({ body: (body) => (body.ok === false ? [{ kind: 'error', error: { message: 'no' } }] : reader.body(body)) })),
 };
 module.exports = pluginManifest(definePlugin({
   contract: 'plugin/1',
@@ -129,7 +129,7 @@ describe('A faulty adapter', () => {
     }
   }
 
-  it('that throws has the effect of one that finds an error in an answer: the next candidate answers', async () => {
+  it('that throws for an error answer has the same effect as one that reports it: the next candidate answers', async () => {
     faulty.always(respond({ body: { ok: false, why: 'no' } }));
     sound.always(chatAnswer());
     const before = await gateway.balance(key);
@@ -141,7 +141,7 @@ describe('A faulty adapter', () => {
     expect(Number(before.balanceUsd) - Number(balanceUsd)).to.be.closeTo(Number(record['cost']), 1e-9);
   });
 
-  it('that throws after content makes the stream end with the error event, and the call costs nothing', async () => {
+  it('that throws after content ends the stream with the error event, and the call costs nothing', async () => {
     faulty.always(chatStream({ texts: ['first', 'second', 'third'] }));
     const before = await gateway.balance(key);
     const answer = await call('laterEvent', true);
@@ -152,7 +152,7 @@ describe('A faulty adapter', () => {
   });
 
   for (const stream of [false, true]) {
-    it(`that reports impossible counts makes the usage estimated, and the hold ends (${stream ? 'streamed' : 'unstreamed'})`, async () => {
+    it(`that reports impossible counts causes an estimated usage, and the hold ends (${stream ? 'streamed' : 'unstreamed'})`, async () => {
       faulty.always(stream ? chatStream() : chatAnswer());
       const answer = await call('absurd', stream);
       expect(answer.status, answer.text).to.equal(200);
@@ -162,12 +162,12 @@ describe('A faulty adapter', () => {
     });
   }
 
-  it('that reports impossible counts is visible in a metric of estimates by upstream', async () => {
+  it('that reports impossible counts shows in the metric of estimated usages by upstream', async () => {
     const { text } = await gateway.admin('GET', '/metrics');
     expect(text).to.include('tollgate_usage_estimated_total{upstream="faulty-absurd"} 2');
   });
 
-  it('that throws is logged with the function, the exception and the stack, once a minute', () => {
+  it('that throws is logged with the function, the exception and the stack, at most once a minute', () => {
     const lines = gateway
       .output()
       .split('\n')
@@ -203,7 +203,7 @@ module.exports = pluginManifest(definePlugin({
     ['adapter', "registerAdapter({ ...chat, name: 'twin' })"],
     ['driver', "registerSupplier({ contract: 'supplier/1', name: 'twin', schema: {}, open: () => undefined })"],
   ] as const)
-    it(`makes the start name both packages if they have two ${kind}s of one name`, async () => {
+    it(`prevents the start, and the error names both packages, if two ${kind}s have one name`, async () => {
       const dist = dirname(await builtServer());
       const [first, second] = ['first', 'second'].map((name) =>
         temporaryFolder({ 'index.js': REGISTERING(dist, register, name) }),

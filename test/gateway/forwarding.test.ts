@@ -20,7 +20,7 @@ describe('The gateway, between client and upstream,', () => {
   });
   beforeEach(() => upstream.reset());
 
-  it("forwards every byte of a body, except for the model's name and without `priority`", async () => {
+  it("forwards a body unchanged, except for the model's name and the removed member `priority`", async () => {
     upstream.next(messagesAnswer());
     const body =
       '{ "big":123456789012345678901234567890 ,"model" : "acme-large","max_tokens":9,\n"esc":"\\u00e9\\/\\ud83d\\ude00é😀","priority":{"a":[1,2]},"messages":[{"role":"user","content":"Hi"}],"z":1.0e+2,"A":{"model":"acme-large"} }';
@@ -31,7 +31,7 @@ describe('The gateway, between client and upstream,', () => {
     );
   });
 
-  it('adds the request for the usage to a streamed Chat call and keeps its other stream options', async () => {
+  it('adds the option that requests usage to a streamed Chat call, and keeps its other stream options', async () => {
     upstream.next(chatStream({ withUsage: true }));
     const body = `{"model":"${MODEL}","stream":true,"stream_options":{"include_obfuscation":false},"messages":[{"role":"user","content":"Hi"}]}`;
     await gateway.call('/v1/chat/completions', { key, body });
@@ -91,7 +91,7 @@ describe('The gateway, between client and upstream,', () => {
     });
   }
 
-  it('relays each event when it arrives, and does not wait for the end of the stream', async () => {
+  it('relays each event when it arrives, before the stream ends', async () => {
     upstream.next(messagesStream({ texts: ['one', 'two', 'three'], delayMs: 150 }));
     const answer = await request(`${gateway.url}/v1/messages`, {
       method: 'POST',
@@ -110,7 +110,7 @@ describe('The gateway, between client and upstream,', () => {
 });
 
 describe('Two upstreams', () => {
-  it('are asked by strategy: the cheapest for cost, the official one for quality', async () => {
+  it('are chosen by strategy: the cheapest for cost, the official one for quality', async () => {
     const [upstream, cheap] = await Promise.all([startUpstream(), startUpstream()]);
     const cheapModel = { [MODEL]: { price: { input: 1, output: 2 } } };
     const gateway = await startGateway({

@@ -56,7 +56,7 @@ describe('For content that the vendor reads from elsewhere, the gateway', () => 
     ['an unknown switch at an upstream that is not official', '/v1/messages', { brand_new: true }],
   ];
   for (const [name, path, more] of ROWS) {
-    it(`holds a context window for ${name}, so that a balance of $0.10 allows no call`, async () => {
+    it(`holds the cost of a whole context window for ${name}, so that a balance of $0.10 allows no call`, async () => {
       readsAll('messages');
       const { key } = await gateway.newCustomer('100', { balanceLimit: '0.10' });
       expect(await answeredOfTen(key, path, ask(more as Record<string, unknown>))).to.equal(0);
@@ -84,7 +84,7 @@ describe('For content that the vendor reads from elsewhere, the gateway', () => 
     });
   }
 
-  it('forwards a small unknown member, and raises an alarm', async () => {
+  it('forwards a small unknown member, and reports it in the log and in a metric', async () => {
     upstream.always(messagesAnswer());
     const { key } = await gateway.newCustomer('10');
     const { status, text } = await gateway.call('/v1/messages', { key, body: ask({ brand_new: true }) });
@@ -95,7 +95,7 @@ describe('For content that the vendor reads from elsewhere, the gateway', () => 
     expect(metrics).to.match(/^tollgate_unknown_members_total\{protocol="messages",treatment="outside"\} [1-9]/m);
   });
 
-  it('holds no context window for the members that coding agents send with every call', async () => {
+  it('holds no money for a full context window if the call has only the members that coding agents always send', async () => {
     upstream.always(messagesAnswer());
     const { key } = await gateway.newCustomer('0.10');
     const body = ask({
@@ -132,7 +132,7 @@ describe('The largest possible output of a call', () => {
 
   const withoutLimit = { model: MODEL, messages: [{ role: 'user', content: 'Hello' }] };
 
-  it('is inserted as limit into the forwarded body with `withoutLimit: insert`', async () => {
+  it('is inserted as the output limit into the forwarded body of a call without one, with `withoutLimit: insert`', async () => {
     upstream.always(chatAnswer());
     const { key } = await gateway.newCustomer('10');
     expect((await gateway.call('/cost/v1/chat/completions', { key, body: withoutLimit })).status).to.equal(200);

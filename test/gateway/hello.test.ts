@@ -5,7 +5,7 @@ describe('The connectivity check of agents', () => {
   const gateway = useGateway(() => ({ upstreams: { acme: { url: 'http://127.0.0.1:1' } } }));
 
   for (const method of ['HEAD', 'GET']) {
-    it(`is 200 for ${method} /api/hello without credentials or with those of another service`, async () => {
+    it(`gets 200 for ${method} /api/hello without credentials or with those of another service`, async () => {
       for (const headers of [{}, { 'x-api-key': 'sk-of-another-service' }]) {
         const answer = await gateway.call('/api/hello', { method, headers });
         expect(answer.status).to.equal(200);
@@ -14,7 +14,7 @@ describe('The connectivity check of agents', () => {
     });
   }
 
-  it('gets 405 for POST /api/hello, and names the allowed methods', async () => {
+  it('gets 405 for POST /api/hello, and the answer names the allowed methods', async () => {
     const answer = await gateway.call('/api/hello', { method: 'POST', body: {} });
     expect(answer.status).to.equal(405);
     expect(answer.headers['allow']).to.equal('GET, HEAD');

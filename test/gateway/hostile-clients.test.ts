@@ -63,7 +63,7 @@ describe('Hostile clients', function () {
   const upstream = useUpstream();
   const gateway = useGateway(() => ({
     env: { LOG_LEVEL: 'debug' },
-    system: { connections: { mostOfAddress: MAX_PER_ADDRESS } },
+    system: { connections: { maxPerAddress: MAX_PER_ADDRESS } },
     upstreams: {
       acme: { url: upstream.url },
       google: { url: upstream.url, adapter: 'gemini', models: { 'gemini-pro': {} } },
@@ -154,7 +154,7 @@ describe('Hostile clients', function () {
           : ([['a limit of 0', asked({ max_tokens: 0 }), invalid(limit)]] as const)),
       ];
       for (const [title, body, expected] of bodies)
-        it(`is ${expected.status} ${expected.code} in a call of ${protocol} for ${title}`, () =>
+        it(`gets ${expected.status} ${expected.code} in a ${protocol} call with ${title}`, () =>
           expectError(PATH[protocol], { key, body }, expected));
     }
 
@@ -182,7 +182,7 @@ describe('Hostile clients', function () {
       ['counting tokens, by another method', '/cost/v1/messages/count_tokens', { method: 'DELETE' }, unimplemented],
     ];
     for (const [at, title] of cases().map(([each], index) => [index, each] as const))
-      it(`has its error for ${title}`, async () => {
+      it(`gets the status and code of its error: ${title}`, async () => {
         const [, path, options, expected] = cases()[at] as Case;
         await expectError(path, options, expected);
       });
@@ -196,7 +196,7 @@ describe('Hostile clients', function () {
       ]);
     });
 
-    it('is not a null in an optional member of Chat, nor a temperature of 2 there', async () => {
+    it('does not include null in an optional member of Chat, nor a Chat temperature of 2', async () => {
       for (const more of [
         { temperature: null, stream: null, max_tokens: null, tools: null, n: null },
         { temperature: 2 },
@@ -219,7 +219,7 @@ describe('Hostile clients', function () {
     }
 
     for (const [what, lines] of Object.entries(FORMS)) {
-      it(`with ${what} gets 400 in the gateway's envelope, and no upstream is asked`, async () => {
+      it(`with ${what} gets 400 in the gateway's envelope, and no upstream is called`, async () => {
         const shown = what === 'two credentials' ? '' : `\r\nx-api-key: ${key}`;
         const rest = lines.map((line) => filled(line, key)).join('\r\n');
         // The bytes after the head must not count as another request.
@@ -238,7 +238,7 @@ describe('Hostile clients', function () {
       const good = 'GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n';
       const refused = /^HTTP\/1\.1 400 .*"code":"(?:MALFORMED_REQUEST|INVALID_FIELD)"/s;
 
-      it('gets 400 at both listeners, also as an upgrade and pipelined', async () => {
+      it('gets 400 at both listeners, even as an upgrade request or pipelined', async () => {
         const token = `Authorization: Bearer ${gateway.adminToken}\r\n`;
         const send = (url: string, text: string) => rawRequest(url, Buffer.from(text, 'latin1'));
         const methods = (target: string) => ['GET', 'POST', 'CONNECT', ...(target === '*' ? [] : ['OPTIONS'])];
@@ -256,7 +256,7 @@ describe('Hostile clients', function () {
         expect(upstream.calls).to.have.length(0);
       });
 
-      it('is served where it is `*` with OPTIONS, or the whole address of a path', async () => {
+      it('is accepted if the target is `*` with OPTIONS, or an absolute URL', async () => {
         const close = 'Connection: close\r\n';
         expect(statusOf(await rawRequest(gateway.url, asked('OPTIONS', '*', close)))).to.equal(404);
         for (const target of ['http://x/healthz', 'HTTPS://X:443/healthz', 'http://x/healthz?a=http://y/']) {
@@ -265,7 +265,7 @@ describe('Hostile clients', function () {
       });
     });
 
-    it('of other versions, or with chunks in HTTP/1.0, gets 400', async () => {
+    it('in another HTTP version, or chunked in HTTP/1.0, gets 400', async () => {
       const plain = filled(`\r\nx-api-key: ${key}\r\ncontent-length: LENGTH\r\n\r\nBODY`, key);
       expectRefusal(await rawRequest(gateway.url, head('2.0') + plain), 400, 'MALFORMED_REQUEST');
       expectRefusal(await rawRequest(gateway.url, head('1.2') + plain), 400, 'MALFORMED_REQUEST');
@@ -286,7 +286,7 @@ describe('Hostile clients', function () {
       expectRefusal(await rawRequest(gateway.url, expecting), 417, 'EXPECTATION_FAILED');
     });
 
-    it('each refusal before a request was read is counted once and logged', async () => {
+    it('is counted once and logged if the gateway refuses it before it has read the request', async () => {
       const before = await readMetrics(gateway);
       const large = await rawRequest(gateway.url, `${head()}\r\nx: ${'a'.repeat(20_000)}\r\n\r\n`);
       await rawRequest(gateway.url, 'nonsense\r\n\r\n');
@@ -305,7 +305,7 @@ describe('Hostile clients', function () {
       expect(line).to.include({ route: 'broken', status: 431, code: 'HEADERS_TOO_LARGE' });
     });
 
-    it('who asks for the word to go on is given it', async () => {
+    it('that expects 100-continue gets it before the answer', async () => {
       const rest = filled(
         `\r\nx-api-key: ${key}\r\nexpect: 100-continue\r\nconnection: close\r\ncontent-length: LENGTH`,
         key,
@@ -314,7 +314,7 @@ describe('Hostile clients', function () {
       expect(answer).to.match(/^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 200 OK/);
     });
 
-    it('behind a good call on its connection is refused, and the good call is answered as usual', async () => {
+    it('after a valid call on the same connection is refused, and the valid call is answered as usual', async () => {
       const { key: own } = await gateway.newCustomer('1');
       const good = filled(`${head()}\r\nx-api-key: ${own}\r\ncontent-length: LENGTH\r\n\r\nBODY`, own);
       const answer = await rawRequest(gateway.url, `${good}GARBAGE\r\n\r\n`);
@@ -325,7 +325,7 @@ describe('Hostile clients', function () {
       expect(upstream.calls.length).to.be.at.most(1);
     });
 
-    it('ten connections with 1,000 pipelined requests without a key each do not keep another client waiting', async () => {
+    it('on ten connections with 1,000 pipelined requests without a key each does not delay another client', async () => {
       const { hostname, port } = new URL(gateway.url);
       const refused = 'POST /v1/messages HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\n{}';
       let refusals = 0;
@@ -350,7 +350,7 @@ describe('Hostile clients', function () {
   });
 
   describe('A client', () => {
-    it('keeps prompts, answers, keys and headers out of logs, records and errors', async () => {
+    it('whose calls contain secrets leaves no prompts, answers, keys or headers in logs, records and errors', async () => {
       const canary = 'canary-7f3a9';
       const { key } = await gateway.newCustomer('10');
       const metadata = { user_id: JSON.stringify({ device_id: canary, account_uuid: canary }) };
@@ -379,7 +379,7 @@ describe('Hostile clients', function () {
       }
     });
 
-    it('shows a key nothing of another account', async () => {
+    it('cannot see anything of another account with its key', async () => {
       const [one, two] = [await gateway.newCustomer('10'), await gateway.newCustomer('10')];
       upstream.next(messagesAnswer());
       const answer = await gateway.call('/v1/messages', { key: one.key, body: ask() });
@@ -392,7 +392,7 @@ describe('Hostile clients', function () {
       expect((await gateway.call('/v1/usage.csv', { method: 'GET', key: two.key })).text).not.to.include(id);
     });
 
-    it('closes connections of one address above their limit, at each listener for itself', async () => {
+    it('loses connections above the limit for its address, which each listener counts separately', async () => {
       const request = 'GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n';
       for (const url of [gateway.adminUrl, gateway.url]) {
         const at = { port: Number(new URL(url).port), host: '127.0.0.1', localAddress: '127.0.0.9' };
@@ -408,7 +408,7 @@ describe('Hostile clients', function () {
         for (const socket of sockets) socket.destroy();
       }
       const metrics = await readMetrics(gateway);
-      expect(metrics.get('tollgate_connections_refused_total{limit="mostOfAddress"}')).to.equal(2);
+      expect(metrics.get('tollgate_connections_refused_total{limit="maxPerAddress"}')).to.equal(2);
     });
   });
 
@@ -459,13 +459,13 @@ describe('Hostile clients', function () {
 
     for (const [path, part, member] of PLACES) {
       const param = `${path === '/v1/responses' ? 'input' : 'messages'}[0].content[0].${member}`;
-      it(`is refused at ${param} of ${path} if it is not one of the web`, async () => {
+      it(`is refused at ${param} of ${path} if it is no http, https or data URL`, async () => {
         for (const url of FOREIGN)
           await expectRefused(await askWith(path, [JSON.parse(part.replace('URL', url))]), param, /expected/);
       });
     }
 
-    it('is refused in every other form that a reader could take for one of the platform', async () => {
+    it('is refused in every malformed spelling that a vendor could read as an address of the platform', async () => {
       const forms = [
         'g\ts://bucket/x',
         'gs:\n//bucket/x',
@@ -485,7 +485,7 @@ describe('Hostile clients', function () {
         );
     });
 
-    it('is refused if the platform opens it: files of vendors, the upstream itself, and unsigned Cloud Storage', async () => {
+    it("is refused if it opens with the platform's credential: vendor files, the upstream, unsigned Cloud Storage", async () => {
       const opened = [
         'https://generativelanguage.googleapis.com/v1beta/files/abc',
         'https://generativelanguage%2Egoogleapis.com/v1beta/files/abc',
@@ -505,7 +505,7 @@ describe('Hostile clients', function () {
         );
     });
 
-    it('is refused where the call would be translated, and in a member that no table has', async () => {
+    it('is refused if the call would be translated, and in a member that no request table lists', async () => {
       for (const model of ['gemini-pro', 'vertex-pro'])
         for (const url of ['gs://bucket/x.png', 'https://storage.googleapis.com/bucket/x.png'])
           await expectRefused(
@@ -520,7 +520,7 @@ describe('Hostile clients', function () {
       expect((await gateway.balance(key)).heldUsd).to.equal('0.00000000');
     });
 
-    it('passes as it came if it is public, signed, or data with the type of an image or document', async () => {
+    it('is forwarded unchanged if it is public, signed, or data with the type of an image or document', async () => {
       const taken = [
         'https://x.example/a b.png',
         'HTTP://x.example:8080/x?y=gs://z',
@@ -544,7 +544,7 @@ describe('Hostile clients', function () {
       }
     });
 
-    it('is text where a part brings none: in texts, in results, and in the arguments of tools', async () => {
+    it('counts as text outside of image and document parts: in texts, tool results and tool arguments', async () => {
       const url = 'gs://bucket/x.png';
       const parts = [
         { type: 'text', text: url },

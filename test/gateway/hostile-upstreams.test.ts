@@ -94,7 +94,7 @@ describe('An upstream that answers with hostile or unusual bytes', function () {
     gateway.call(PATH[protocol], { key, body: askIn(protocol, more) });
   const recordOf = (answer: Answered) => gateway.record(key, answer.headers['x-svc-request-id'] ?? '');
 
-  it('never leaves its caller without an answer, whatever its status is', async () => {
+  it('never leaves its client without an answer, whatever status it sends', async () => {
     for (const status of STATUSES)
       for (const stream of [false, true]) {
         const said = `HTTP/1.1 ${status} Said\r\ncontent-length: 2\r\n\r\n{}`;
@@ -110,7 +110,7 @@ describe('An upstream that answers with hostile or unusual bytes', function () {
     ['the content type', (byte: string) => `200 OK\r\ncontent-type: b${byte}c\r\n`, [200, 502]],
     ['the location of a redirect', (byte: string) => `302 Found\r\nlocation: /b${byte}c\r\n`, [302, 502]],
   ] as const)
-    it(`never leaves its caller without an answer, whatever byte ${where} has`, async () => {
+    it(`never leaves its client without an answer, whatever byte it puts into ${where}`, async () => {
       for (const byte of BYTES) {
         const said = `HTTP/1.1 ${sayWith(byte)}content-length: ${ANSWER.length}\r\n\r\n${ANSWER}`;
         expect(await statusOf(said), JSON.stringify(byte)).to.be.oneOf([...expected]);
@@ -128,21 +128,21 @@ describe('An upstream that answers with hostile or unusual bytes', function () {
     ['another protocol', 'HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n', [502]],
   ] as const) {
     for (const stream of [false, true]) {
-      it(`never leaves its caller without an answer when it sends ${title}, ${stream ? 'streamed' : 'unstreamed'}`, async () => {
+      it(`never leaves its client without an answer when it sends ${title}, ${stream ? 'streamed' : 'unstreamed'}`, async () => {
         expect(await statusOf(said, stream)).to.be.oneOf([...expected]);
         await expectNothingHeld();
       });
     }
   }
 
-  it('is disconnected when its interim answers do not end', async () => {
+  it('is disconnected when it sends interim answers without end', async () => {
     respondRaw = (socket) => flood(socket, 'HTTP/1.1 103 Early Hints\r\nlink: x\r\n\r\n');
     const answer = await gateway.call('/v1/messages', { key, body: ask({ model: 'raw' }) });
     expect([answer.status, answer.json.error.code]).to.deep.equal([502, 'ALL_PROVIDERS_FAILED']);
   });
 
   for (const protocol of PROTOCOLS) {
-    it(`is relayed once its preamble has 256 KB without any content (${protocol})`, async () => {
+    it(`is relayed after 256 KB of preamble without any content (${protocol})`, async () => {
       respondRaw = (socket) => {
         socket.write('HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n');
         flood(socket, `: ${'x'.repeat(1_000)}\n\n`);
@@ -166,7 +166,7 @@ describe('An upstream that answers with hostile or unusual bytes', function () {
 
   for (const protocol of PROTOCOLS) {
     for (const stream of [false, true]) {
-      it(`${protocol}, ${stream ? 'streamed' : 'in one piece'}: impossible counts are replaced by an estimate, and never give money back`, async () => {
+      it(`${protocol}, ${stream ? 'streamed' : 'in one piece'}: an estimate replaces impossible token counts, and never credits money`, async () => {
         const name = protocol === 'chat' ? 'completion_tokens' : 'output_tokens';
         for (const value of NONSENSE) {
           upstream.next(withCount(protocol, stream, name, value));
@@ -186,7 +186,7 @@ describe('An upstream that answers with hostile or unusual bytes', function () {
       compressed: { gzip: true },
       ...(!DIALECT[protocol].endTellsAll && { 'without its own end': { withoutDone: true } }),
     })) {
-      it(`${protocol}: a stream that arrives ${what} is relayed whole and metered correctly`, async () => {
+      it(`${protocol}: a stream that arrives ${what} is relayed completely and metered correctly`, async () => {
         const script = streamOf(protocol, { texts: TEXTS, ...options });
         upstream.next(script);
         const answer = await call(protocol, askAsSent(protocol));
@@ -214,7 +214,7 @@ describe('An upstream that answers with hostile or unusual bytes', function () {
     });
   }
 
-  it('100 callers that hardly read need little memory, because their upstreams must wait', async () => {
+  it('100 clients that hardly read use little memory, because the gateway pauses their upstreams', async () => {
     const big = 'x'.repeat(32 * 1024);
     upstream.always(messagesStream({ texts: Array.from({ length: 250 }, () => big) }));
     await Promise.all(Array.from({ length: 20 }, () => call('messages', { model: 'nobody' })));
@@ -241,7 +241,7 @@ describe('An upstream that answers with hostile or unusual bytes', function () {
     await expectNothingHeld();
   });
 
-  it('survives a redirect whose compressed body is broken', async () => {
+  it('does not stop the gateway with a redirect whose compressed body is broken', async () => {
     const script = respond({
       status: 302,
       headers: { location: '/x', 'content-encoding': 'gzip' },
@@ -253,7 +253,7 @@ describe('An upstream that answers with hostile or unusual bytes', function () {
     expect((await gateway.call('/healthz', { method: 'GET' })).status).to.equal(200);
   });
 
-  it('relays a compressed redirect without a body', async () => {
+  it('can send a compressed redirect without a body, which the gateway relays', async () => {
     upstream.next(
       respond({ status: 302, headers: { location: '/x', 'content-encoding': 'gzip', 'content-length': '0' } }),
     );
@@ -262,7 +262,7 @@ describe('An upstream that answers with hostile or unusual bytes', function () {
     expect(answer.headers['location']).to.equal('/x');
   });
 
-  it('charges a complete stream that has one choice although the call asked for two', async () => {
+  it('is paid for a complete stream that has one choice although the call asked for two', async () => {
     upstream.next(chatStream({ texts: ['one'], usage: USAGE, withUsage: true }));
     const answer = await gateway.call('/v1/chat/completions', { key, body: ask({ stream: true, n: 2 }) });
     expect(answer.text.trimEnd().endsWith('data: [DONE]')).to.equal(true);
@@ -275,7 +275,7 @@ describe('An upstream that answers with hostile or unusual bytes', function () {
     ['an empty body', '', 'application/json'],
     ['an HTML page', '<h1>maintenance</h1>', 'text/html'],
   ] as const) {
-    it(`takes ${title} with status 200 for a failure, and charges nothing`, async () => {
+    it(`fails if it sends ${title} with status 200, and the call costs nothing`, async () => {
       upstream.always(respond({ headers: { 'content-type': contentType }, body }));
       const answer = await gateway.call('/v1/chat/completions', { key, body: ask() });
       expect(answer.status).to.equal(502);
@@ -283,14 +283,14 @@ describe('An upstream that answers with hostile or unusual bytes', function () {
     });
   }
 
-  it('relays every byte that follows an error in a stream', async () => {
+  it('can send bytes after an error in a stream, and the gateway relays every byte', async () => {
     const body = 'data: {"error":{"code":"content_filter","message":"no"}}\n\ndata: [DONE]\n\ndata: {"half';
     upstream.always(respond({ headers: { 'content-type': 'text/event-stream' }, body }));
     const answer = await gateway.call('/v1/chat/completions', { key, body: ask({ stream: true }) });
     expect(answer.text).to.equal(body);
   });
 
-  it('decodes an answer that the upstream compressed unasked', async () => {
+  it('can compress its answer unasked, and the gateway decodes it', async () => {
     const text = JSON.stringify({
       type: 'message',
       content: [{ type: 'text', text: 'Hi' }],
@@ -315,7 +315,7 @@ describe('An upstream that answers with hostile or unusual bytes', function () {
   });
 
   // The gateway reads both calls for 10 s more.
-  it('is disconnected when it continues without content after its callers have disconnected', expectNothingHeld);
+  it('is disconnected when it continues without content after its clients have disconnected', expectNothingHeld);
 });
 
 /** Sends the same bytes as fast as the other side reads them. */

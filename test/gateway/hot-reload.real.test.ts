@@ -6,7 +6,7 @@ import { databaseOf } from '../support/stores';
 import { until } from '../support/until';
 
 describe('A reload', () => {
-  it('is in the audit log before it takes effect, so that a crash cannot lose its actor', async () => {
+  it('is written to the audit log before it takes effect, so that a crash cannot lose its actor', async () => {
     const gateway = await startGateway({ stores: 'real', upstreams: { acme: { url: 'http://127.0.0.1:9' } } });
     const database = await databaseOf(gateway.stores);
     const lock = await database.transaction();

@@ -215,7 +215,7 @@ describe('A reload', function () {
     }
   });
 
-  it('that is refused is reported by log, metrics and command line', async () => {
+  it('that the gateway refuses is reported in the log, the metrics and the output of the command', async () => {
     const refusals = 'tollgate_config_reloads_total{outcome="refused"}'.replace(/[{}"]/g, '\\$&');
     const before = await metric(refusals);
     await gateway.changeConfiguration('http: [');
@@ -231,7 +231,7 @@ describe('A reload', function () {
     expect(await metric('tollgate_config_last_reload_successful')).to.equal(1);
   });
 
-  it('happens on SIGHUP, with the actor "signal" in the audit log', async () => {
+  it('runs on SIGHUP, and the audit log names the actor "signal"', async () => {
     await gateway.changeConfiguration(`${sound}# by a signal\n`);
     gateway.process.kill('SIGHUP');
     const row = await until('the reload is in the audit log', async () => {
@@ -242,7 +242,7 @@ describe('A reload', function () {
     expect(row.after).to.deep.equal({ revision: (await revision()).revision });
   });
 
-  it('by an operator is in the audit log with both revisions', async () => {
+  it('by an operator is recorded in the audit log with the old and the new revision', async () => {
     const before = (await revision()).revision;
     await gateway.changeConfiguration(`${sound}# by an operator\n`);
     const { json } = await reload();
@@ -255,7 +255,7 @@ describe('A reload', function () {
     });
   });
 
-  it('is the only way to change a configuration from files; applying a revision is refused', async () => {
+  it('is the only way to change a configuration from files: the gateway refuses to apply a revision', async () => {
     const text = await readFile(join(gateway.configFolder, 'gateway.config.yml'), 'utf8');
     for (const [path, body] of [
       ['/admin/v1/config/revisions', { text }],

@@ -102,7 +102,7 @@ describe('Idempotency-Key at two nodes', function () {
     expect(upstream.calls).to.have.length(1);
   });
 
-  it('charges a call that is open while Redis is emptied, together with its later repetition, once', async () => {
+  it('charges once for a call that is open while Redis is emptied, together with its later repetition', async () => {
     const { key } = await nodes[0].newCustomer('10');
     upstream.always(messagesAnswer({ usage: USAGE }));
     const earlier = await nodes[0].call('/v1/messages', { key, body: ask() });

@@ -48,7 +48,7 @@ describe('Idempotency-Key of model calls', () => {
         expect(upstream.calls).to.have.length(1);
       });
 
-      it('answers 409 with Retry-After to a repetition while the first call runs, and asks no upstream', async () => {
+      it('answers 409 with Retry-After to a repetition while the first call runs, and calls no upstream', async () => {
         const { key } = await gateway.newCustomer('10');
         upstream.next(afterMs(500, answerOf[protocol]({ usage: USAGE })));
         const call = () => gateway.call(PATH[protocol], { key, headers: keyed('order-1'), body: askIn(protocol) });
@@ -94,7 +94,7 @@ describe('Idempotency-Key of model calls', () => {
     });
   }
 
-  it('answers 409 IDEMPOTENCY_CONFLICT to the same key and body at another path or a direct address', async () => {
+  it('answers 409 IDEMPOTENCY_CONFLICT to the same key and body at another path or on a direct route', async () => {
     const { key } = await gateway.newCustomer('10');
     upstream.always(messagesAnswer({ usage: USAGE }));
     const call = (path: string, headers = {}) =>
@@ -164,7 +164,7 @@ describe('Idempotency-Key of model calls', () => {
     expect(upstream.calls[0]?.headers).not.to.have.property('idempotency-key');
   });
 
-  it("is independent of the SDKs' retry count, which the record keeps", async () => {
+  it('is independent of the retry count that SDKs send, which the usage record keeps', async () => {
     const { key } = await gateway.newCustomer('10');
     upstream.always(messagesAnswer({ usage: USAGE }));
     const call = (count: string) =>

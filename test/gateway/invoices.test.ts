@@ -69,7 +69,7 @@ describe("A vendor's invoice and the records of real calls", () => {
     ]);
   });
 
-  it('differ by attempts that timed out, which the vendor charges and no customer paid, and name them', async () => {
+  it('differ by attempts that timed out, which the vendor charges but no customer paid; the comparison lists them', async () => {
     upstream.always(neverAnswer());
     const failed = await call({ max_tokens: 16 });
     expect(failed.status).to.equal(504);

@@ -46,7 +46,7 @@ describe('Streams of silent upstreams', () => {
 
   describe('with `keepAlive`', () => {
     for (const protocol of PROTOCOLS) {
-      it(`have keep-alive comments between the unchanged events of the upstream (${protocol})`, async () => {
+      it(`have keep-alive comments between the unchanged events of their upstream (${protocol})`, async () => {
         const script = answering(protocol, silentBefore(second(protocol)));
         upstream.next(script);
         const { text, headers } = await streamed(protocol);
@@ -58,7 +58,7 @@ describe('Streams of silent upstreams', () => {
         expect(record).to.include({ billing: 'actual', inputTokens: 12, outputTokens: 3, errorCode: null });
       });
 
-      it(`have no keep-alive comment inside an event that arrives in two pieces (${protocol})`, async () => {
+      it(`have no keep-alive comment inside an event of a stream that arrives in two pieces (${protocol})`, async () => {
         const script = answering(protocol);
         upstream.next(pausedAt(script.text, script.text.indexOf('two ') + 2));
         const { text } = await streamed(protocol);
@@ -69,7 +69,7 @@ describe('Streams of silent upstreams', () => {
 
       // If the last event contains the stop reason, nothing can follow it.
       if (DIALECT[protocol].endTellsAll) continue;
-      it(`have no keep-alive comments after their stop reason (${protocol})`, async () => {
+      it(`have no keep-alive comments after the stop reason of the stream (${protocol})`, async () => {
         const script = answering(protocol);
         upstream.next(answering(protocol, silentBefore(script.events.length - 1)));
         expect((await streamed(protocol)).text).to.equal(script.text);

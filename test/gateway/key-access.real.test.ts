@@ -39,7 +39,7 @@ describe('An API key on two nodes with money in advance', function () {
     await Promise.all([one, other].flatMap((node) => Array.from({ length: 100 }, () => codeOf(node, key))));
   }
 
-  it('is refused on both as soon as a change of its addresses, expiry or secret was answered', async () => {
+  it('is refused at both nodes as soon as a change of its addresses, expiry or secret is confirmed', async () => {
     const { key: first, keyId } = await one.newCustomer('100');
     await warm(first);
     const fresh = (await other.admin('POST', `/admin/v1/keys/${keyId}/rotate`, { graceSeconds: 0 })).json.key;
@@ -60,7 +60,7 @@ describe('An API key on two nodes with money in advance', function () {
     await until('both refuse it', async () => (await everywhere(fresh)).every(isExpired));
   });
 
-  it('may be made or rotated 200 times a day at once and then 60 times an hour, at both nodes together', async () => {
+  it('can be created or rotated 200 times a day at once and then 60 times an hour, at both nodes together', async () => {
     const { accountId, keyId } = await one.newCustomer('1');
     const make = (node: TestGateway) => node.admin('POST', `/admin/v1/accounts/${accountId}/keys`, { name: 'more' });
     const rotate = (node: TestGateway) => node.admin('POST', `/admin/v1/keys/${keyId}/rotate`, { graceSeconds: 60 });
@@ -86,7 +86,7 @@ describe('An API key on two nodes with money in advance', function () {
     assert.deepEqual(await everywhere(key), ['200', '200'], 'other accounts make keys');
   });
 
-  it('may send 600 requests a minute to the API beside model calls, at both nodes together', async () => {
+  it("can send 600 requests a minute to the gateway's own API, at both nodes together", async () => {
     const { key } = await one.newCustomer('1');
     const startedMs = performance.now();
     const answers: Answered[] = [];

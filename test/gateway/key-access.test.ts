@@ -58,7 +58,7 @@ describe('An API key', function () {
   }
 
   describe('that expires', () => {
-    it('is refused from then on by all routes, and works again when its expiry is moved', async () => {
+    it('is refused by all routes once the key has expired, and works again when the expiry is moved', async () => {
       const expiresAt = soon(1_500);
       const { key, keyId } = await gateway.newCustomer('1', { expiresAt });
       assert.equal(await codeOf(key), '200');
@@ -74,14 +74,14 @@ describe('An API key', function () {
       assert.equal(await codeOf(key), '200');
     });
 
-    it('is refused at its new expiry if that is brought forward, although the node has served the key', async () => {
+    it("is refused at the key's new expiry if that is earlier, although the node has served the key", async () => {
       const { key, keyId } = await gateway.newCustomer('1');
       assert.equal(await codeOf(key), '200');
       await change(keyId, { expiresAt: soon(300) });
       await until('it has expired', async () => (await codeOf(key)) === '401 API_KEY_EXPIRED');
     });
 
-    it('does not interrupt a stream that has begun, and is charged for it', async () => {
+    it('finishes a stream that began before the key expired, and is charged for it', async () => {
       const { key } = await gateway.newCustomer('1', { expiresAt: soon(1_500) });
       let proceed = () => {};
       const isExpired = new Promise<void>((resolve) => {
@@ -107,7 +107,7 @@ describe('An API key', function () {
   describe('with allowed addresses', () => {
     const allowedAddresses = ['127.0.0.2', '198.51.100.0/24', '2001:db8::/32'];
 
-    it('is accepted only from these', async () => {
+    it("is accepted only from the key's allowed addresses", async () => {
       const { key } = await gateway.newCustomer('1', { allowedAddresses });
       const refused = await callFrom('127.0.0.3', key);
       assert.deepEqual([refused.status, refused.error?.code], [403, 'ADDRESS_NOT_ALLOWED']);
@@ -118,7 +118,7 @@ describe('An API key', function () {
       assert.equal((await callFrom('127.0.0.2', key)).status, 200);
     });
 
-    it('is checked against the entry that a trusted proxy adds to X-Forwarded-For, and no other entry', async () => {
+    it('is checked against the address that a trusted proxy adds to X-Forwarded-For, and no other address', async () => {
       const { key } = await gateway.newCustomer('1', { allowedAddresses });
       for (const [from, forwarded, status] of [
         [PROXY, '198.51.100.7', 200],
@@ -132,7 +132,7 @@ describe('An API key', function () {
         assert.equal((await callFrom(from, key, forwarded)).status, status, `${from}: ${forwarded}`);
     });
 
-    it('is refused with 400 if its proxy does not tell the address of the client', async () => {
+    it("is refused with 400 if the proxy does not send the client's address", async () => {
       const { key } = await gateway.newCustomer('1', { allowedAddresses: [PROXY, ...allowedAddresses] });
       for (const forwarded of [undefined, 'unknown', '198.51.100.7, ']) {
         const { status, error } = await callFrom(PROXY, key, forwarded);
@@ -166,7 +166,7 @@ describe('An API key', function () {
       assert.equal(await codeOf(fresh), '200');
     });
 
-    it('loses its last secret at once without a grace period, and an older one with every rotation', async () => {
+    it('loses the previous secret at once without a grace period, and an even older secret with every rotation', async () => {
       const { key: first, keyId } = await gateway.newCustomer('1');
       assert.equal(await codeOf(first), '200');
       const second = await rotated(keyId, 3_600);

@@ -221,7 +221,7 @@ describe('Large bodies', function () {
     return { result, grownBytes: most - before, lagMs };
   }
 
-  it('of 20 MB are accepted, and one byte more gets 413, announced or in chunks', async () => {
+  it('of 20 MB are accepted, and one byte more gets 413, with Content-Length or in chunks', async () => {
     const largest = await gateway.call('/v1/messages', { key, body: bodyOf(MAX_BYTES) });
     expect(largest.status, largest.text).to.equal(200);
     expect(upstream.calls[0]?.body).to.have.length(MAX_BYTES);
@@ -237,7 +237,7 @@ describe('Large bodies', function () {
     expect(upstream.calls).to.have.length(1);
   });
 
-  it('of 20 MB are served or get 503, in bounded memory, if 50 come at once, and small calls are served meanwhile', async () => {
+  it('of 20 MB are served or get 503 in bounded memory if 50 arrive at once, and small calls are served meanwhile', async () => {
     const body = bodyOf(MAX_BYTES);
     const { result, grownBytes } = await watched(async () => {
       const posts = Array.from({ length: 50 }, () => whole(body));
@@ -253,7 +253,7 @@ describe('Large bodies', function () {
   });
 
   describe('that arrive slowly', () => {
-    it('leave room for other customers: 13 of one account do not stop 100 KB of another', async () => {
+    it('leave room for other customers: 13 large bodies of one account do not block 100 KB of another', async () => {
       const { key: greedy } = await gateway.newCustomer('100');
       const posts = Array.from({ length: 13 }, () => begin(greedy));
       await until('ten refusals', () => posts.filter((post) => post.status() === 503).length === 10 || undefined);
@@ -264,13 +264,13 @@ describe('Large bodies', function () {
       expect(posts.filter((post) => post.status() === undefined)).to.have.length(3);
     });
 
-    it('from a customer without money get 402 before they have arrived', async () => {
+    it('from a customer without money get 402 before the whole body has arrived', async () => {
       const { key: penniless } = await gateway.newCustomer('0');
       expect(await answered(begin(penniless))).to.equal(402);
       expect(await answered(begin(penniless, 'content-length: 65537', ''))).to.equal(402);
     });
 
-    it('are refused before they have arrived if the key has spent its limit or the account is frozen', async () => {
+    it('are refused before the whole body has arrived if the key has spent its limit or the account is frozen', async () => {
       const limited = await gateway.newCustomer('10', { balanceLimit: '0' });
       expect(await answered(begin(limited.key))).to.equal(402);
       const frozen = await gateway.newCustomer('10');
@@ -289,7 +289,7 @@ describe('Large bodies', function () {
       expect(await answered(post)).to.equal(402);
     });
 
-    it('in chunks are accepted whole from a customer with money', async () => {
+    it('in chunks are accepted completely from a customer with money', async () => {
       const body = bodyOf(1_000_000).toString();
       const post = begin(key, 'transfer-encoding: chunked', `${chunkOf(body)}0\r\n\r\n`);
       expect(await answered(post)).to.equal(200);
@@ -316,7 +316,7 @@ describe('Large bodies', function () {
         }
       });
 
-    it('that are broken or cut get 400, and nothing is charged', async () => {
+    it('that are broken or truncated get 400, and nothing is charged', async () => {
       const poor = await gateway.newCustomer('1');
       const body = Buffer.from(JSON.stringify(ask()));
       for (const [encoding, encode] of Object.entries(ENCODE)) {
@@ -396,7 +396,7 @@ describe('Large bodies', function () {
 
   describe('that are refused before they have arrived', () => {
     for (const sending of SENDINGS)
-      it(`get their status and code: ${named(sending)}`, async () => {
+      it(`get the status and code of their error: ${named(sending)}`, async () => {
         const { url, adminUrl } = gateway;
         const admin = { authorization: `Bearer ${gateway.adminToken}` };
         const cases = [
@@ -414,7 +414,7 @@ describe('Large bodies', function () {
         expect(await upload(nonsense)).to.deep.equal({ status: 400, code: 'INVALID_JSON' });
       });
 
-    it('get 431 if their head is too large, however much is sent', async () => {
+    it('get 431 if the head of their request is too large, however many bytes the client sends', async () => {
       for (const url of [gateway.url, gateway.adminUrl]) {
         const socket = open(url, `GET / HTTP/1.1\r\nhost: x\r\nx: ${'a'.repeat(MAX_BYTES)}\r\n\r\n`);
         let answer = '';
@@ -448,7 +448,7 @@ describe('Large bodies', function () {
       expectSmallRefusal(await post('/files', '['.repeat(4_000_000) + ']'.repeat(4_000_000)), 'INVALID_JSON');
     });
 
-    it('block the event loop for less than 50 ms, whether members, environment variables or arrays', async () => {
+    it('block the event loop for less than 50 ms, whether they consist of members, environment variables or arrays', async () => {
       const named = (count: number) => Array.from({ length: count }, (_, index) => `"A${index}":1`).join(',');
       const bodies = [
         ['/commands', `{"command":"true","env":{${named(280_000)}}}`],
@@ -466,20 +466,20 @@ describe('Large bodies', function () {
       }
     });
 
-    it('of 65 levels get 400, and 64 levels are read', async () => {
+    it('with 65 levels of JSON get 400, and 64 levels are accepted', async () => {
       const nested = (levels: number) => `${'{"a":'.repeat(levels)}1${'}'.repeat(levels)}`;
       expectSmallRefusal(await post('/files', nested(65)), 'INVALID_JSON');
       expectSmallRefusal(await post('/files', nested(64)), 'INVALID_FIELD');
     });
 
-    it('of 9,000 unknown fields get an error that names the first ten', async () => {
+    it('with 9,000 unknown fields get an error that names the first ten', async () => {
       const fields = Array.from({ length: 9_000 }, (_, index) => `"A${index}":0`);
       const answer = await post('/files', `{${fields.join(',')}}`);
       expectSmallRefusal(answer, 'INVALID_FIELD');
       expect(answer.json.error.details.problems).to.have.length(10);
     });
 
-    it('of a name of 60 KB get an error that shortens the name', async () => {
+    it('with a name of 60 KB get an error that shortens the name', async () => {
       const body = { [`${'x'.repeat(60_000)}`]: 1, selection: { ['y'.repeat(1_000)]: 1 } };
       expectSmallRefusal(await gateway.call('/v1/quotes', { key, body }), 'INVALID_FIELD');
       const { ['selection']: selection } = body;
@@ -487,7 +487,7 @@ describe('Large bodies', function () {
       expectSmallRefusal(asked, 'SELECTION_INVALID');
     });
 
-    it('have the same bounds on the admin listener', async () => {
+    it('have the same limits on the admin listener', async () => {
       const fields = Object.fromEntries(Array.from({ length: 5_000 }, (_, index) => [`A${index}`, 0]));
       expectSmallRefusal(await gateway.admin('POST', '/admin/v1/accounts', fields), 'INVALID_FIELD');
     });

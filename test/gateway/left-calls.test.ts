@@ -141,7 +141,7 @@ describe('A client that disconnects after the upstream took the request', functi
     expect(upstream.calls).to.have.length(2);
   });
 
-  it('pays nothing if the upstream then fails, and no other upstream is asked', async () => {
+  it('pays nothing if the upstream then fails, and no other upstream is called', async () => {
     upstream.always(later(500, messagesFailure(500)));
     const client = begin('messages', {});
     await upstream.call(1);
@@ -166,7 +166,7 @@ describe('A client that disconnects after the upstream took the request', functi
     expect(await onlyRecord()).to.include({ billing: 'released', cost: '0.00000000', status: 499 });
   });
 
-  it('gets 429 for further unstreamed calls while eight of its account are still read, but may stream', async () => {
+  it('gets 429 for further unstreamed calls while the gateway still drains eight of its account, but can stream', async () => {
     let answer = (): void => undefined;
     const ready = new Promise<void>((resolve) => {
       answer = resolve;

@@ -122,7 +122,7 @@ describe('Calls of many entries', function () {
 
   for (const protocol of ['messages', 'chat', 'responses'] as const) {
     for (const [what, talkOf] of Object.entries(NATIVE))
-      it(`of ${protocol} take less than 50 ms of CPU in a turn if 300,000 ${what} go to an upstream of the protocol`, async () => {
+      it(`of ${protocol} take less than 50 ms of CPU in a turn of the event loop if 300,000 ${what} go to a native upstream`, async () => {
         upstream.always(answerIn(protocol));
         const body = withTalk(protocol, `${protocol}-model`, talkOf(protocol));
         expect(await turnMsOf(protocol, body)).to.be.below(50);
@@ -130,7 +130,7 @@ describe('Calls of many entries', function () {
   }
 
   for (const { from, to, model, name } of DIRECTIONS) {
-    it(`go from ${name} with ${MAX_ENTRIES} entries, and get 400 with more`, async () => {
+    it(`are translated from ${name} with ${MAX_ENTRIES} entries, and get 400 with more`, async () => {
       upstream.always(answerIn(to));
       // One turn reads the call and one writes it, each as a whole.
       expect(await turnMsOf(from, callOf(from, model, MAX_ENTRIES))).to.be.below(500);
@@ -141,7 +141,7 @@ describe('Calls of many entries', function () {
       expect(await turnMsOf(from, callOf(from, model, 300_000), 400)).to.be.below(50);
     });
 
-    it(`do not go from ${name} with an id of 4 MB of dots`, async () => {
+    it(`are not translated from ${name} if they have an id of 4 MB of dots`, async () => {
       const answer = await send(from, withTalk(from, model, calledWith(from, '.'.repeat(4_000_000), 'weather')));
       expectRefusal(answer, undefined, '512');
       expectRefusal(
@@ -170,7 +170,7 @@ describe('Calls of many entries', function () {
     expect(await turnMsOf('messages', offering(300_000), 400)).to.be.below(50);
   });
 
-  it('go to an upstream of their protocol if they have too many entries for the others', async () => {
+  it('go only to an upstream of their protocol if they have too many entries for translation', async () => {
     for (const protocol of ['messages', 'chat', 'responses'] as const) {
       upstream.reset();
       upstream.always(answerIn(protocol));
@@ -180,7 +180,7 @@ describe('Calls of many entries', function () {
     }
   });
 
-  it('count in the memory of their account as read and as translated, until they end', async () => {
+  it('count in the memory of their account as received and as translated, until they end', async () => {
     const text = 'a'.repeat(15_000_000);
     const body = JSON.stringify(withTalk('messages', 'chat-model', [{ role: 'user', content: text }]));
     upstream.always(neverAnswer());

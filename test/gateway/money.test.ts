@@ -58,7 +58,7 @@ describe('The ledger', () => {
     expect((await gateway.balance(key)).balanceUsd).to.equal(usd(hold * 10 - 10 * 10_500));
   });
 
-  it('answers 429 with Retry-After to a key above its calls per minute, and no upstream is asked', async () => {
+  it('answers 429 with Retry-After to a key above its calls per minute, and no upstream is called', async () => {
     const { key, keyId } = await gateway.newCustomer('10', { callsPerMinute: 2 });
     upstream.always(messagesAnswer());
     for (let each = 0; each < 2; each += 1) {
@@ -114,7 +114,7 @@ describe('The ledger', () => {
     expect(column('cost')).to.equal(0);
   });
 
-  it('refuses a key at its daily limit until that is raised', async () => {
+  it('refuses a key at its daily limit until the limit is raised', async () => {
     const hold = await holdOf();
     const { key, keyId } = await gateway.newCustomer('10', { dailyLimit: usd(hold - 1), monthlyLimit: '5' });
     upstream.always(messagesAnswer());
@@ -137,7 +137,7 @@ describe('The ledger', () => {
     expect((await gateway.call('/v1/messages', { key: other.json.key, body: ask() })).status).to.equal(200);
   });
 
-  it('counts what a key has spent for its limit', async () => {
+  it('counts the charges of a key towards the limit of the key', async () => {
     const hold = await holdOf();
     const { key } = await gateway.newCustomer('10', { balanceLimit: usd(hold + 10_499) });
     upstream.always(messagesAnswer({ usage: { input: 10, output: 5 } }));
@@ -165,7 +165,7 @@ describe('The ledger', () => {
     }
   });
 
-  it("applies a key's list of models to its first call at a node, and after a change of the list", async () => {
+  it("applies a key's list of models to the key's first call, and applies a changed list to the next call", async () => {
     const { key, keyId } = await gateway.newCustomer('10', { allowedModels: ['another-model'] });
     upstream.always(messagesAnswer());
     const refused = await gateway.call('/v1/messages', { key, body: ask() });
@@ -184,7 +184,7 @@ describe('The ledger', () => {
     expect((await gateway.call('/v1/messages', { key, body: ask() })).status).to.equal(200);
   });
 
-  it('has metrics of its durations, its refusals and the costs above holds', async () => {
+  it('has metrics of operation durations, refusals and costs above holds', async () => {
     const read = async (metric: string) => {
       const { text } = await gateway.admin('GET', '/metrics');
       const line = text.split('\n').find((each) => each.startsWith(`${metric} `));

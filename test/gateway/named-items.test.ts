@@ -85,7 +85,7 @@ describe('Items of earlier answers in a Responses call', () => {
     });
   }
 
-  it('of another account get 404 beside own ones, and the error names the foreign one', async () => {
+  it('of another account get 404 even beside items of the own account, and the error names the foreign item', async () => {
     const key = await customer();
     const [mine] = await newItems(key);
     const [foreign] = await newItems(await customer());
@@ -110,7 +110,7 @@ describe('Items of earlier answers in a Responses call', () => {
     expect((await naming(owner, ids)).status).to.equal(200);
   });
 
-  it('are learned from an answer that is too large to be parsed', async () => {
+  it('are recorded from an answer that is too large to parse', async () => {
     const key = await customer();
     acme.next(responsesAnswer({ id: 'resp_long', text: 'x'.repeat(1_100_000) }));
     expect((await call(key, { model: 'acme-only' })).status).to.equal(200);
@@ -131,7 +131,7 @@ describe('Items of earlier answers in a Responses call', () => {
     expect(asked()).to.equal(0);
   });
 
-  it('make the call hold the output tokens of each answer once, but not its input tokens', async () => {
+  it('make the hold count the output tokens of each earlier answer once, but not its input tokens', async () => {
     const key = await customer();
     const first = await newItems(key, { output: 1_000 });
     const second = await newItems(key, { output: 2_000 });
@@ -155,7 +155,7 @@ describe('Items of earlier answers in a Responses call', () => {
     ],
   ];
   for (const [title, id, script] of unbounded) {
-    it(`make the call hold a context window if their answer ${title}`, async () => {
+    it(`make the hold cover a context window if their answer ${title}`, async () => {
       const key = await customer();
       acme.next(script);
       expect((await call(key, { model: 'acme-only' })).status).to.equal(200);
@@ -189,7 +189,7 @@ describe('Items of earlier answers in a Responses call', () => {
     expect((await gateway.call(PATH.responses, { key, body: escaped })).status, 'an escaped key').to.equal(200);
   });
 
-  it('may be used by every account with `sharedObjects`, and make the call hold a context window', async () => {
+  it('can be used by every account with `sharedObjects`, and make the hold cover a context window', async () => {
     const key = await customer();
     expect((await naming(key, ['msg_of_the_operator'], {}, '/speed/v1/responses')).status).to.equal(200);
     const poor = await customer('1');

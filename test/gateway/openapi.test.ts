@@ -117,7 +117,7 @@ describe('The OpenAPI documents', () => {
     for (const { code } of documents.public['x-errors']) expect(textOf('docs/errors.md')).to.contain(`\`${code}\``);
   });
 
-  it('can be read without a key, except that of operators, which needs the token', async () => {
+  it("can be read without a key, except the admin listener's document, which needs the operator's token", async () => {
     expect((await gateway.call('/openapi.json', { method: 'GET' })).status).to.equal(200);
     expect((await gateway.call('/admin/v1/openapi.json', { method: 'GET' })).status).to.equal(404);
     expect((await fetch(`${gateway.adminUrl}/admin/v1/openapi.json`)).status).to.equal(401);
@@ -126,7 +126,7 @@ describe('The OpenAPI documents', () => {
   describe('declare the price of a model call', () => {
     const billing = (path: string) => documents.public.paths[path].post['x-billing'];
 
-    it('per token, for each model that of its dearest available upstream', () => {
+    it('per token: for each model the price of its most expensive available upstream', () => {
       expect(billing('/v1/messages')).to.deep.include({
         type: 'PER_TOKEN',
         pricingMode: 'PER_MODEL',
@@ -149,7 +149,7 @@ describe('The OpenAPI documents', () => {
       expect(billing('/v1/chat/completions').allowedModels).to.include('chat-only');
     });
 
-    it('at every strategy, and once for all direct addresses', () => {
+    it('at the path of every strategy, and once for all direct routes', () => {
       for (const prefix of ['', '/default', '/quality', '/speed', '/cost'])
         for (const path of ['/v1/messages', '/v1/chat/completions'])
           expect(billing(prefix + path).type).to.equal('PER_TOKEN');

@@ -108,7 +108,7 @@ describe("The session of the operator's page", function () {
     assert.equal((await asked('/admin/v1/accounts')).status, 404);
   });
 
-  it('belongs to a page whose headers keep other sites out', async () => {
+  it('belongs to a page whose headers forbid frames of other sites, foreign content and referrers', async () => {
     const dispatcher = new Agent();
     const answer = await request(`${gateway.adminUrl}/operator/accounts`, { dispatcher });
     await answer.body.dump();

@@ -38,7 +38,7 @@ describe('An upstream that answers in another form than the call asked for', () 
     }
 
   for (const protocol of ['messages', 'chat'] as const)
-    it(`fails if it is no answer at all (${protocol})`, async () => {
+    it(`fails if it sends something that is no answer (${protocol})`, async () => {
       upstream.always(respond({ body: { ok: true } }));
       const body = askIn(protocol, { model: `${protocol}-model`, stream: true });
       const answer = await gateway.call(PATH[protocol], { key, body });

@@ -217,7 +217,7 @@ describe("the gateway's own API", () => {
 
   describe('at every change by an operator', () => {
     for (const route of changing.filter((each) => CHANGES[nameOf(each)]?.unchanged === undefined)) {
-      it(`leaves an audit row: ${nameOf(route)}`, async () => {
+      it(`adds a row to the audit log: ${nameOf(route)}`, async () => {
         const of = route.path.includes('{userId}') ? await customer() : await newcomer();
         const example = CHANGES[nameOf(route)];
         for (const first of example?.after ?? []) await change(first, of);
@@ -304,7 +304,7 @@ describe("the gateway's own API", () => {
     for (const route of keyRoutes.filter(({ path }) => !NOBODYS.test(path))) {
       const isOfOne = route.path.includes('{');
       if (!isOfOne && route.method !== 'GET') continue;
-      it(`shows nothing of another account: ${nameOf(route)}`, async () => {
+      it(`returns nothing of another account: ${nameOf(route)}`, async () => {
         const body = PUBLIC_BODIES[nameOf(route)];
         const sent = { method: route.method, ...(body === undefined ? {} : { body }) };
         const query = QUERIES.find(([path]) => path.test(route.path))?.[1] ?? '';

@@ -8,7 +8,7 @@ import { until } from '../support/until';
 import { messagesStream, startUpstream } from '../support/upstream';
 
 describe('A reserve', () => {
-  it('that Redis executes too late is returned, and the call gets 503', async () => {
+  it('that Redis executes after its timeout has its hold returned, and the call gets 503', async () => {
     const [redis, postgres] = await Promise.all([startRedis(), startPostgres()]);
     const stores = { redisUrl: redis.url, databaseUrl: await postgres.createDatabase() };
     const upstream = await startUpstream();

@@ -63,7 +63,7 @@ describe('Response headers of upstreams', () => {
 
     for (const protocol of PROTOCOLS) {
       for (const stream of [false, true]) {
-        it(`are relayed if they concern retries or the model, but not the platform's account (${protocol}, ${stream ? 'streamed' : 'in one piece'})`, async () => {
+        it(`reach the client if they are headers about retries or the model, but not about the platform's account (${protocol}, ${stream ? 'streamed' : 'in one piece'})`, async () => {
           const ids = { 'request-id': 'req_of_the_vendor', 'x-request-id': 'req_of_the_vendor' };
           upstream.next(answering(protocol, stream, { ...FROM_UPSTREAM, ...ids }));
           const { status, headers } = await gateway.call(PATH[protocol], { key, body: askIn(protocol, { stream }) });
@@ -77,7 +77,7 @@ describe('Response headers of upstreams', () => {
       }
     }
 
-    it("are relayed with an error too: `x-should-retry` and `retry-after` are the upstream's", async () => {
+    it("reach the client with an error, too: the upstream's `x-should-retry` and `retry-after` are kept", async () => {
       upstream.next(messagesFailure(422, { type: 'invalid_request_error' }, FROM_UPSTREAM));
       const { status, headers } = await gateway.call('/v1/messages', { key, body: ask() });
       expect(status).to.equal(422);
@@ -95,7 +95,7 @@ describe('Response headers of upstreams', () => {
     before(() => start(expose));
     after(() => gateway?.stop());
 
-    it("are relayed with those of the platform's account, and never replace the gateway's own headers", async () => {
+    it("reach the client even if they are headers about the platform's account, but never replace the gateway's own", async () => {
       upstream.next(messagesAnswer({}, { headers: { ...FROM_UPSTREAM, 'x-request-id': 'req_of_the_vendor' } }));
       const { headers } = await gateway.call('/v1/messages', { key, body: ask() });
       expect(headers).to.include({ ...PASSED, ...OF_THE_ACCOUNT });
@@ -105,7 +105,7 @@ describe('Response headers of upstreams', () => {
     });
 
     for (const name of ['request-id', 'x-request-id']) {
-      it(`include the vendor's ${name} as x-upstream-request-id, for answers, streams and errors`, async () => {
+      it(`include the vendor's ${name} header as x-upstream-request-id, for answers, streams and errors`, async () => {
         const headers = { [name]: 'req_of_the_vendor' };
         upstream.next(
           answering('messages', false, headers),

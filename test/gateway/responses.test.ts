@@ -62,7 +62,7 @@ describe('The Responses endpoint', () => {
     expect(answer.json.error.message).to.include('/v1/chat/completions');
   });
 
-  it('asks the next candidate if a response has failed before any content', async () => {
+  it('calls the next candidate if a response has failed before any content', async () => {
     for (const [model, script, stream] of [
       ['two', responsesErrorStream({ afterEvents: 2, isFailed: true }), true],
       ['three', responsesFailedAnswer(), false],
@@ -82,7 +82,7 @@ describe('The Responses endpoint', () => {
     expect(await recordOf(answer)).to.include({ billing: 'released', cost: '0.00000000' });
   });
 
-  it('charges hidden reasoning, and an answer that ended at its limit', async () => {
+  it('charges hidden reasoning, and an answer that its output limit ended', async () => {
     const usage = { input: 1_000, output: 150 };
     for (const stream of [false, true]) {
       upstream.next(stream ? responsesStream({ usage, stop: 'length' }) : responsesAnswer({ usage, stop: 'length' }));
@@ -172,7 +172,7 @@ describe('The Responses endpoint', () => {
       expect((await call(more)).status).to.equal(200);
     });
 
-    it('holds nothing more for tools of the client and for items of an earlier answer', async () => {
+    it('holds no extra money for tools of the client and for items of an earlier answer', async () => {
       const { key: poor } = await gateway.newCustomer('0.5');
       upstream.always(responsesAnswer());
       const tools = [
@@ -214,7 +214,7 @@ describe('The Responses endpoint', () => {
       }
     });
 
-    it('charges each web search, and adds a limit of searches to the call', async () => {
+    it('charges each web search, and adds a limit of searches to the upstream request', async () => {
       upstream.next(
         respond({
           body: {

@@ -31,7 +31,7 @@ describe('A failing upstream of two nodes', () => {
       lonely: { url: bad.url, models: { lonely: {} } },
     };
     // Allowances are off, so that every call asks the ledger and its round trips can be counted.
-    const options = { stores, upstreams, system: { ejection: { outFor: OUT }, ledger: { allowances: false } } };
+    const options = { stores, upstreams, system: { ejection: { baseTime: OUT }, ledger: { allowances: false } } };
     one = await startGateway(options);
     two = await startGateway(options);
     ({ key, keyId, accountId } = await one.newCustomer('1000'));
@@ -124,7 +124,7 @@ describe('A failing upstream of two nodes', () => {
     });
   });
 
-  it('is ejected by failures of two accounts at two nodes if no other account asked it within the last minute', async () => {
+  it('is ejected by failures of two accounts at two nodes if no other account called it within the last minute', async () => {
     bad.always(failsIfAsked);
     const { key: other } = await two.newCustomer('10');
     await until('both nodes have ejected it', async () => {
@@ -133,7 +133,7 @@ describe('A failing upstream of two nodes', () => {
     });
   });
 
-  it('is ejected on both nodes by failed dials of one account, although it has just answered another', async () => {
+  it('is ejected on both nodes by failed connects in calls of one account, although it has just answered another account', async () => {
     const { key: other } = await two.newCustomer('10');
     gone.always(messagesAnswer());
     await answered(two, other, 'gone');
@@ -144,7 +144,7 @@ describe('A failing upstream of two nodes', () => {
     });
   });
 
-  it('is not asked by either node after an operator disables it, until one enables it', async () => {
+  it('is not called by either node after an operator disables it, until an operator enables it', async () => {
     await one.admin('POST', '/admin/v1/upstreams/bad/disable', { reason: 'maintenance' });
     await until('nobody asks it', async () => (await provider(one)) === 'good' && (await provider(two)) === 'good');
     const seen = (await two.admin('GET', '/admin/v1/upstreams')).json.items;

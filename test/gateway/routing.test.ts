@@ -29,7 +29,7 @@ describe('A failing upstream', () => {
 
   const gateway = useGateway(() => {
     const upstreams = { bad: { url: bad.url, tier: 'official' }, good: { url: good.url } };
-    return { upstreams, system: { ejection: { outFor: `${OUT_MS}ms` } } };
+    return { upstreams, system: { ejection: { baseTime: `${OUT_MS}ms` } } };
   });
 
   before(async () => {
@@ -98,10 +98,10 @@ describe('A failing upstream', () => {
 });
 
 describe('A temporarily failing upstream', () => {
-  it('causes no failed call, is probed by one call after each ejection, and returns after its recovery', async () => {
+  it('causes no failed call, is probed by one call after each ejection, and serves calls again after its recovery', async () => {
     const [good, bad] = await Promise.all([startUpstream(), startUpstream()]);
     const upstreams = { bad: { url: bad.url, tier: 'official' }, good: { url: good.url } };
-    const gateway = await startGateway({ upstreams, system: { ejection: { outFor: `${BRIEFLY_OUT_MS}ms` } } });
+    const gateway = await startGateway({ upstreams, system: { ejection: { baseTime: `${BRIEFLY_OUT_MS}ms` } } });
     try {
       const { key } = await gateway.newCustomer('1000');
       good.always(messagesAnswer());
@@ -128,7 +128,7 @@ describe('A temporarily failing upstream', () => {
 });
 
 describe('A failing upstream that is the only one', () => {
-  it('is still asked, and serves calls again after its recovery', async () => {
+  it('is still called, and serves calls again after its recovery', async () => {
     const upstream = await startUpstream();
     const gateway = await startGateway({ upstreams: { only: { url: upstream.url } } });
     try {

@@ -36,7 +36,7 @@ describe('The creation of a sandbox', function () {
 
   const post = (key: string, body: unknown): Promise<Answered> => gateway.call('/v1/sandboxes', { key, body });
 
-  it('gets 503 while the ledger is late, and its repetition uses the money that is already held', async () => {
+  it('gets 503 while the ledger answers late, and its repetition uses the hold that already exists', async () => {
     const { key, accountId } = await gateway.newCustomer('5');
     await gateway.call('/v1/offerings', { method: 'GET', key });
     await redis.client('PAUSE', 5_000, 'WRITE');
@@ -64,7 +64,7 @@ describe('The creation of a sandbox', function () {
     assertRefused(await post(key, creation('late', { selection: { quoteId: changed } })), 409, 'OFFERING_CHANGED');
   });
 
-  it('leaves no quote an hour after it expired', async () => {
+  it('leaves no quote in the database an hour after the quote has expired', async () => {
     const { key, accountId } = await gateway.newCustomer('1');
     const quotes = () => database('quotes').where({ account_id: accountId });
     await gateway.call('/v1/quotes', { key, body: { offeringId: SMALL_ID } });

@@ -119,7 +119,7 @@ describe('The creation of a sandbox', function () {
     });
   });
 
-  it('is refused with 402 without money for the first ten minutes and the end, and succeeds after a credit', async () => {
+  it('gets 402 if the balance does not cover the first ten minutes and the end, and succeeds after a credit', async () => {
     const { key, accountId } = await gateway.newCustomer('0.65999999');
     const answer = await post(key, creation('poor'));
     assertRefused(answer, 402, 'INSUFFICIENT_BALANCE');
@@ -138,7 +138,7 @@ describe('The creation of a sandbox', function () {
     assertRefused(await post(key, creation('limited')), 402, 'KEY_LIMIT_EXCEEDED');
   });
 
-  it('makes one row, one instance and one hold if it is sent 50 times at once with one idempotency key', async () => {
+  it('creates one row, one instance and one hold if it is sent 50 times at once with one idempotency key', async () => {
     const { key } = await gateway.newCustomer('100');
     const before = await instances();
     const answers = await Promise.all(Array.from({ length: 50 }, () => post(key, creation('fifty'))));

@@ -35,7 +35,7 @@ describe('A sandbox whose worker or ledger fails', function () {
     await database('sandboxes').where({ id }).update(lease);
   }
 
-  it('does one change at a time: another change gets 409, a repetition the same operation, and the end overtakes all', async () => {
+  it('runs one change at a time: another change gets 409, a repetition the same operation; a termination cancels it', async () => {
     const { key } = await gateway.newCustomer('10');
     const { id, stateVersion } = await running(gateway, key, 'busy', { policy: { resumeOnAccess: true } });
     await hold(id);
@@ -76,7 +76,7 @@ describe('A sandbox whose worker or ledger fails', function () {
     }
   });
 
-  it('keeps its hold if the ledger loses everything, and is then billed exactly', async () => {
+  it('keeps its hold if Redis loses the whole ledger, and is then billed exactly', async () => {
     const { key } = await gateway.newCustomer('10');
     const { id } = await running(gateway, key, 'survivor');
     await until('its credit is in the database', async () => {

@@ -60,7 +60,7 @@ describe('A sandbox, from its creation to its end,', function () {
     assertBooksAreClosed(ended);
   });
 
-  it('makes one operation of requests with the same verb and idempotency key', async () => {
+  it('runs one operation for requests with the same verb and idempotency key', async () => {
     const { key } = await gateway.newCustomer('10');
     const { id } = await running(gateway, key, 'operations');
     const body = { idempotencyKey: 'pause' };
@@ -88,7 +88,7 @@ describe('A sandbox, from its creation to its end,', function () {
     assert.equal(answers[0]?.json.noop, true);
   });
 
-  it('is resumed only if the balance covers running', async () => {
+  it('is resumed only if the balance covers the price of running', async () => {
     const { key, accountId } = await gateway.newCustomer('0.90');
     const { id } = await running(gateway, key, 'poor');
     await ask(key, id, 'suspend');
@@ -170,7 +170,7 @@ describe('A sandbox, from its creation to its end,', function () {
     assert.deepEqual(left, []);
   });
 
-  it('is found by lists, history and audit', async () => {
+  it('appears in lists, in its history and in the audit log', async () => {
     const { key } = await gateway.newCustomer('10');
     const one = await running(gateway, key, 'blue', { metadata: { colour: 'blue', deep: { a: 1 } } });
     const other = await running(gateway, key, 'green', { metadata: { colour: 'green' } });

@@ -83,20 +83,20 @@ describe('a port whose server sends malformed answers', function () {
     });
   }
 
-  it('gives 502 for status 099', async () => {
+  it('answers 502 if the server sends status 099', async () => {
     expect(codeOf(await answer('HTTP/1.1 099 Low\r\ncontent-length: 0\r\n\r\n'))).to.equal(REFUSED);
   });
 
-  it('gives 502 for what is not HTTP, and for nothing', async () => {
+  it('answers 502 if the server sends text that is not HTTP, or nothing', async () => {
     for (const said of ['nonsense\r\n\r\n', '']) expect(codeOf(await answer(said))).to.equal(REFUSED);
   });
 
-  it('gives 502 for ten megabytes of headers', async () => {
+  it('answers 502 if the server sends ten megabytes of headers', async () => {
     expect(codeOf(await ask('headers'))).to.equal('502 SUPPLIER_ERROR');
     await expectAlive();
   });
 
-  it('gives a 502 that contains nothing of the refused answer', async () => {
+  it('answers 502 without any header or body of the malformed answer', async () => {
     const { headers, text } = await answer(
       'HTTP/1.1 200 O\x01K\r\ncontent-encoding: gzip\r\nx-own: 1\r\ncontent-length: 2\r\n\r\nok',
     );
@@ -113,7 +113,7 @@ describe('a port whose server sends malformed answers', function () {
       return rawRequest(gateway.url, `GET ${pathname}${path} HTTP/1.1\r\n${lines.join('')}\r\n`);
     };
 
-    it('gives 502 for an answer that is not HTTP', async () => {
+    it('answers 502 if the answer of the server is not HTTP', async () => {
       for (const line of ['200 O\x01K', '099 Low', '999 High']) {
         const text = await upgrade(encoded(`HTTP/1.1 ${line}\r\ncontent-length: 0\r\n\r\n`));
         expect(statusOf(text), text).to.equal(502);
@@ -138,7 +138,7 @@ describe('a port whose server sends malformed answers', function () {
       await expectAlive();
     });
 
-    it('survives a server that resets the connection after it has switched protocols', async () => {
+    it('keeps the gateway running if the server resets the connection after it has switched protocols', async () => {
       const text = await upgrade(
         encoded('HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n\x81\x02hi'),
       );

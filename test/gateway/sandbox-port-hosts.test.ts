@@ -53,7 +53,7 @@ describe('a port with its own host name', () => {
     expect((await ask('/')).headers).to.not.have.property('content-security-policy');
   });
 
-  it('must be a valid one of the sandbox: any other host below the domain gets 400 or 404', async () => {
+  it('must name a valid port of the sandbox: any other host below the domain gets 400 or 404', async () => {
     for (const host of [
       `x.${DOMAIN}`,
       `${PORT + 1}-${box.id}.${DOMAIN}`,
@@ -64,11 +64,11 @@ describe('a port with its own host name', () => {
     }
   });
 
-  it('is reached in any case of letters, and with a port number in the Host header', async () => {
+  it('is reached with upper-case and lower-case letters, and with a port number in the Host header', async () => {
     expect((await ask('/x', `${PORT}-${box.id.toUpperCase()}.Boxes.Test:8443`)).text).to.equal('/x');
   });
 
-  it('reaches no other server, whatever stands before the first slash of the target, also with an upgrade', async () => {
+  it('reaches no other server, whatever the request target has before its first slash, even with an upgrade', async () => {
     const canary = await startCanary();
     const headers = { ...opened.headers, host: `${PORT}-${box.id}.${DOMAIN}` };
     const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);

@@ -84,7 +84,7 @@ describe('a port of a running sandbox', () => {
     expect((await request(elsewhere, { headers: opened.headers })).statusCode).to.equal(404);
   });
 
-  it('without a listening server gets 502', async () => {
+  it('answers 502 if no server listens on it', async () => {
     const other = (await box.get(`/ports/${PORT + 1}`)).json;
     const { statusCode, body } = await request(other.url, { headers: other.headers });
     expect([statusCode, ((await body.json()) as { error: { code: string } }).error.code]).to.deep.equal([
@@ -94,7 +94,7 @@ describe('a port of a running sandbox', () => {
     expect((await box.get('/ports/70000')).json.error.code).to.equal('PORT_INVALID');
   });
 
-  it('is disconnected when the client disconnects', async () => {
+  it('loses its connection when the client disconnects', async () => {
     const { body } = await ask('hang');
     const pieces = body[Symbol.asyncIterator]();
     await pieces.next();
@@ -102,7 +102,7 @@ describe('a port of a running sandbox', () => {
     await until('the server knows', async () => (await box.get('/files?path=left')).status === 200);
   });
 
-  it('relays WebSocket upgrades, and the end of one side ends the other', async () => {
+  it('relays WebSocket upgrades, and closes each side when the other one closes', async () => {
     const socket = await openSocket();
     const heard = read(socket);
     await until('the upgrade', () => heard().includes('\n{'));

@@ -62,7 +62,7 @@ describe('Traces of sandboxes', function () {
     expect(span.attributes).to.include({ 'error.type': 'FILE_NOT_FOUND', 'tollgate.operation_status': 'FAILED' });
   });
 
-  it('have a span of the end, and contain no commands, output, variables, paths and keys', async () => {
+  it('have a span of the end of a sandbox, and contain no commands, output, variables, paths and keys', async () => {
     await box.end();
     await spanOf('TERMINATE');
     const sent = Buffer.concat(collector.bodies).toString('utf8');

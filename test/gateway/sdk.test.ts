@@ -44,7 +44,7 @@ describe('With only base URL and key changed, the official SDK', () => {
       expect(message.usage.output_tokens).to.equal(3);
     });
 
-    it('repeats a failed call under one Idempotency-Key, and is charged once', async () => {
+    it('retries a failed call under the same Idempotency-Key, and is charged once', async () => {
       const { key: own } = await gateway.newCustomer('10');
       upstream.next(messagesFailure(500), messagesFailure(500));
       upstream.always(messagesAnswer({ usage: { input: 1_000, output: 200 } }));
@@ -84,7 +84,7 @@ describe('With only base URL and key changed, the official SDK', () => {
       expect(upstream.calls[0]?.json).to.have.nested.property('stream_options.include_usage', true);
     });
 
-    it('repeats a failed call under one Idempotency-Key, and is charged once', async () => {
+    it('retries a failed call under the same Idempotency-Key, and is charged once', async () => {
       const { key: own } = await gateway.newCustomer('10');
       upstream.next(chatFailure(500), chatFailure(500));
       upstream.always(chatAnswer({ usage: { input: 1_000, output: 200 } }));

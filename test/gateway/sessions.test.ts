@@ -39,13 +39,13 @@ describe('The session of a call', () => {
     return (json.items as { requestId: string }[]).map(({ requestId }) => requestId);
   };
 
-  it('is in its usage record together with the agent, as the headers name them', async () => {
+  it('is in the usage record of the call together with the agent, as the headers name both', async () => {
     const headers = { 'x-claude-code-session-id': SESSION, 'x-claude-code-agent-id': 'agent-a1' };
     expect(await recorded(headers)).to.include({ sessionId: SESSION, agentId: 'agent-a1' });
     expect(await recorded({})).to.include({ sessionId: null, agentId: null });
   });
 
-  it('is read from metadata.user_id if no header names it, and device and account in it are not kept', async () => {
+  it('is read from metadata.user_id if no header names it; the device and account in that field are not stored', async () => {
     const record = await recorded({}, { metadata: { user_id: USER_ID } });
     expect(record).to.include({ sessionId: SESSION });
     const { text } = await gateway.admin('GET', `/admin/v1/usage/${record['requestId']}`);
@@ -66,7 +66,7 @@ describe('The session of a call', () => {
     expect(record).to.include({ strategy: 'speed', sessionId: null, agentId: null });
   });
 
-  it('filters lists and the CSV', async () => {
+  it('filters lists of usage records and the CSV export', async () => {
     const headers = { 'x-claude-code-session-id': SESSION };
     const main = await recorded(headers);
     const sub = await recorded({ ...headers, 'x-claude-code-agent-id': 'agent-a1' });
@@ -98,7 +98,7 @@ describe('The session of a call', () => {
     expect(text).not.to.contain(SESSION).and.not.to.contain('agent-a1');
   });
 
-  it('is not in a record that counts many refused calls, because they may be of several sessions', async () => {
+  it('is not in a record that counts many refused calls, because these calls may be of several sessions', async () => {
     const refused = Array.from({ length: 40 }, (_, index) =>
       gateway.call('/v1/messages', {
         key,

@@ -101,7 +101,7 @@ describe('A stop while calls run that would not end', function () {
     expect(statusOf(uploading)).to.equal(503);
   });
 
-  it('gives every hold back', async () => {
+  it('releases every hold', async () => {
     const records = await until('all are recorded', async () => {
       const { items } = (await next.call('/v1/usage', { method: 'GET', key })).json;
       return items.length === PROTOCOLS.length + 2 ? items : undefined;
@@ -156,7 +156,7 @@ describe('A stop while clients do not read their streams', function () {
     await upstream?.stop();
   });
 
-  it('charges a client that has read nothing for more than a second for what was read', () => {
+  it('charges a client that has read nothing for more than a second for the part that was read', () => {
     const { stalled } = records;
     expect(stalled).to.include({ billing: 'partial', errorCode: 'DRAINING', inputTokens: 10 });
     expect(stalled['outputTokens']).to.be.within(65_536 / 4, (192 * 65_536) / 4 - 1);

@@ -55,7 +55,7 @@ describe('A slow client', () => {
   const nothingIsHeld = () =>
     until('nothing is held', async () => (await gateway.balance(key)).heldUsd === '0.00000000');
 
-  it('gets 408 if its body arrives byte by byte; no upstream is asked, and nothing is held', async () => {
+  it('gets 408 if its body arrives byte by byte; the gateway calls no upstream and takes no hold', async () => {
     const socket = begin(100_000, '{"model":');
     const dripping = setInterval(() => socket.write(' '), 50);
     let answer = '';
@@ -88,7 +88,7 @@ describe('A slow client', () => {
     await until('its connection is closed', () => socket.closed);
   });
 
-  it('is treated as disconnected if it reads nothing of an unstreamed answer, which then takes no memory', async () => {
+  it('is treated as disconnected if it reads nothing of an unstreamed answer, whose memory is then freed', async () => {
     upstream.always(messagesAnswer({ texts: ['x'.repeat(PIECES * PIECE_BYTES)] }));
     const body = JSON.stringify(ask());
     const socket = begin(body.length, body);
@@ -101,7 +101,7 @@ describe('A slow client', () => {
     await until('its connection is closed', () => socket.closed);
   });
 
-  it('is served to the end if it reads something', async () => {
+  it('is served to the end if it keeps reading, however slowly', async () => {
     upstream.always(LONG);
     const startedMs = performance.now();
     let end = '';
@@ -115,7 +115,7 @@ describe('A slow client', () => {
     await nothingIsHeld();
   });
 
-  it('is not idle while its upstream sends nothing', async () => {
+  it('is not treated as disconnected while its upstream sends nothing', async () => {
     const waitFor = { before: 4, until: sleep(1.5 * CLIENT_IDLE_MS) };
     upstream.always(messagesStream({ texts: ['one ', 'two ', 'three'], waitFor }));
     const answer = await gateway.call('/v1/messages', { key, body: ask({ stream: true }) });

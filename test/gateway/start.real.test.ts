@@ -15,7 +15,7 @@ describe('A start', () => {
     ['Postgres', { DATABASE_URL: 'postgres://me:secret@127.0.0.1:1/tollgate' }],
   ] as const;
   for (const [name, env] of missing) {
-    it(`fails with 78 if the configured ${name} is unreachable, and names its address, but not its password`, async () => {
+    it(`fails with exit code 78 if the configured ${name} is unreachable, and names its address, but not its password`, async () => {
       const { code, output } = await failToStart({ upstreams, stores: 'real', env });
       expect(code, output).to.equal(78);
       expect(output).to.match(/127\.0\.0\.1:1/);
@@ -52,7 +52,7 @@ describe('A start', () => {
       }
     });
 
-    it('ends with 78 without the Postgres that is configured', async () => {
+    it('fails with exit code 78 if the configured Postgres is unreachable', async () => {
       const error = await migrate('postgres://me:secret@127.0.0.1:1/tollgate').catch((failure) => failure);
       expect(error.code).to.equal(78);
       expect(error.stderr).to.match(/127\.0\.0\.1:1/);

@@ -118,7 +118,7 @@ describe('The process', function () {
     }
   });
 
-  it('with --check reports disabled upstreams and a sound configuration, and does not serve', async () => {
+  it('reports disabled upstreams and a valid configuration with --check, and does not serve', async () => {
     const env = { PATH: process.env['PATH'] };
     const { stdout } = await promisify(execFile)(process.execPath, [await builtServer(), '--check'], { env });
     expect(stdout).to.match(/"openai" is disabled: OPENAI_API_KEY is not set \(warning\)$/m);

@@ -6,7 +6,7 @@ import { startRedis } from '../support/redis';
 describe('A stop', function () {
   this.timeout(120_000);
 
-  it('ends the process although Redis and Postgres are gone for good', async () => {
+  it('ends the process although Redis and Postgres stay unreachable', async () => {
     const [redis, postgres] = await Promise.all([startRedis(), startPostgres()]);
     const stores = { redisUrl: redis.url, databaseUrl: await postgres.createDatabase() };
     const gateway = await startGateway({ stores, upstreams: { acme: { url: 'http://127.0.0.1:9' } } });

@@ -28,7 +28,7 @@ describe('With stored answers and an Idempotency-Key,', () => {
   for (const protocol of PROTOCOLS) {
     const path = PATH[protocol];
     describe(protocol, () => {
-      it('a repetition of a charged call gets the first answer, costs nothing and has its own record', async () => {
+      it('a repetition of a charged call gets the first answer, costs nothing and has its own usage record', async () => {
         const { key } = await gateway.newCustomer('10');
         upstream.next(answerOf[protocol]({ text: 'only once', usage: USAGE }));
         const first = await call(key, path);
@@ -117,7 +117,7 @@ describe('With stored answers and an Idempotency-Key,', () => {
     expect(upstream.calls).to.have.length(1);
   });
 
-  it('an account cannot push out the answer of another one', async () => {
+  it('an account cannot evict the stored answers of another account', async () => {
     const { key } = await gateway.newCustomer('10');
     const { key: stranger } = await gateway.newCustomer('10');
     upstream.next(messagesAnswer({ text: 'of the first account', usage: USAGE }));

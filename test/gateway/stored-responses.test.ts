@@ -49,7 +49,7 @@ describe('Responses that a vendor keeps', () => {
   }
 
   for (const stream of [false, true]) {
-    it(`are continued at the upstream that has them (${stream ? 'streamed' : 'in one piece'})`, async () => {
+    it(`are continued at the upstream that stores them (${stream ? 'streamed' : 'in one piece'})`, async () => {
       const { key, id } = await newResponse(stream);
       const answer = await call(key, { previous_response_id: id });
       expect(answer.status, answer.text).to.equal(200);
@@ -60,7 +60,7 @@ describe('Responses that a vendor keeps', () => {
   }
 
   for (const path of [PATH.chat, PATH.messages])
-    it(`get 404 at ${path}, which has no responses, and no upstream is asked`, async () => {
+    it(`get 404 at ${path}, where no responses exist, and the gateway calls no upstream`, async () => {
       const { key, id } = await newResponse();
       for (const named of [id, 'resp_unknown']) {
         const { status, json } = await gateway.call(path, { key, body: ask({ previous_response_id: named }) });
@@ -73,7 +73,7 @@ describe('Responses that a vendor keeps', () => {
       expect(asked()).to.equal(0);
     });
 
-  it('get 404 for another account, no upstream is asked and nothing is charged', async () => {
+  it('get 404 for another account; the gateway calls no upstream and charges nothing', async () => {
     const { id } = await newResponse();
     const { key } = await gateway.newCustomer('10');
     const named = await call(key, { previous_response_id: id });
@@ -125,7 +125,7 @@ describe('Responses that a vendor keeps', () => {
     expect((await gateway.balance(key)).availableUsd).to.equal(availableUsd);
   });
 
-  it('are read as often a minute as the key may call', async () => {
+  it('can be read as many times per minute as the key may call', async () => {
     const { key, id } = await newResponse(false, '10', { callsPerMinute: 3 });
     acme.always(respond({ body: { id } }));
     const read = () => gateway.call(`/v1/responses/${id}`, { method: 'GET', key });
@@ -143,7 +143,7 @@ describe('Responses that a vendor keeps', () => {
     expect(acme.calls).to.have.length(2);
   });
 
-  it("tell the upstream's health what became of them, as calls do", async () => {
+  it('count as successes and failures in the health of the upstream, as calls do', async () => {
     const { key, id } = await newResponse();
     const read = () => gateway.call(`/v1/responses/${id}`, { method: 'GET', key });
     const counted = async () => {
@@ -174,7 +174,7 @@ describe('Responses that a vendor keeps', () => {
     expect((await gateway.admin('POST', '/admin/v1/upstreams/acme/enable')).status).to.equal(200);
   });
 
-  it('are not streamed again, however often or in whatever form the query asks', async () => {
+  it('are not streamed again, however often and in whatever form the query requests a stream', async () => {
     const { key, id } = await newResponse();
     acme.always(respond({ body: { id } }));
     for (const query of [
@@ -195,7 +195,7 @@ describe('Responses that a vendor keeps', () => {
     expect((await gateway.call(`/v1/responses/${id}?stream=false`, { method: 'GET', key })).status).to.equal(200);
   });
 
-  it("give the vendor's own errors, and 504 if the vendor does not answer", async () => {
+  it('return the errors of the vendor, and 504 if the vendor does not answer', async () => {
     const { key, id } = await newResponse();
     acme.next(responsesFailure(404, { message: 'it has expired' }));
     const gone = await gateway.call(`/v1/responses/${id}`, { method: 'GET', key });

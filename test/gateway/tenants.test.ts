@@ -50,7 +50,7 @@ describe('Two accounts that share the cache of one credential', () => {
 
   for (const protocol of ['chat', 'responses'] as const)
     for (const member of NAMES)
-      it(`get names of their own for \`${member}\` in ${protocol}, and no other byte changes`, async () => {
+      it(`get separate cache names for \`${member}\` in ${protocol}, and no other byte changes`, async () => {
         upstream.always(protocol === 'chat' ? chatAnswer() : responsesAnswer());
         const conversation = protocol === 'chat' ? '"messages":[{"role":"user","content":"a"}]' : '"input":"a"';
         const body = (value: string) => `{ "model":"${MODEL}", "${member}" : ${value} ,${conversation}, "store":false}`;
@@ -67,7 +67,7 @@ describe('Two accounts that share the cache of one credential', () => {
         expect(nameIn(different, member)).not.to.equal(first);
       });
 
-  it('get names of their own in a translated call, and over a WebSocket', async () => {
+  it('get separate cache names in a translated call, and over a WebSocket', async () => {
     upstream.always(responsesAnswer());
     const translated = await sent(
       upstream,
@@ -88,7 +88,7 @@ describe('Two accounts that share the cache of one credential', () => {
     expect(new Set(framed).size).to.equal(2);
   });
 
-  it('read the same for the same name in any spelling of JSON', async () => {
+  it('each get one cache name for one name of the client, however its JSON is spelled', async () => {
     upstream.always(responsesAnswer());
     const spelt = (name: string, value: string) => `{"model":"${MODEL}","input":"a","store":false,"${name}":${value}}`;
     for (const body of [
@@ -106,7 +106,7 @@ describe('Two accounts that share the cache of one credential', () => {
     expect(none).to.equal(null);
   });
 
-  it('cannot name the cache in another spelling, twice, or without end', async () => {
+  it('get 400 if a call spells the member of the cache name differently, repeats it, or has a very long name', async () => {
     for (const members of [
       '"promptCacheKey":"a"',
       '"Prompt_Cache_Key":"a"',
@@ -130,7 +130,7 @@ describe('Two accounts that share the cache of one credential', () => {
     ['isolated', 'messages', messagesAnswer(), false],
     ['isolated-messages', 'responses', messagesAnswer(), false],
   ] as const)
-    it(`${isNamed ? 'have' : 'have no'} parts of their own with \`isolateCaches\` in a ${protocol} call of ${model}`, async () => {
+    it(`${isNamed ? 'have' : 'have no'} separate caches with \`isolateCaches\` in a ${protocol} call of ${model}`, async () => {
       isolated.always(answer);
       const body = askIn(protocol, { model });
       const [first, second, again] = (await sent(isolated, PATH[protocol], body)).map((each) => nameIn(each));
@@ -140,7 +140,7 @@ describe('Two accounts that share the cache of one credential', () => {
       expect(again).to.equal(first);
     });
 
-  it('keep a name of the call with `isolateCaches`, and share the cache without it', async () => {
+  it('use the cache name of a call even with `isolateCaches`, and share the cache without `isolateCaches`', async () => {
     isolated.always(responsesAnswer());
     upstream.always(responsesAnswer());
     const [named] = await sent(

@@ -54,14 +54,14 @@ describe('An unstreamed call that thinks longer than `timeouts.headers`', () => 
     expect((await gateway.balance(key)).balanceUsd).to.equal((10 - Number(record['cost'])).toFixed(8));
   }
 
-  it('is waited for if its limit explains the time', async () => {
+  it('is not cancelled if its limit of output tokens explains the time', async () => {
     first.always(later(3_000, messagesAnswer({ usage: USAGE })));
     const answer = await call('patient', LONG);
     expect([answer.status, answer.headers['x-routing-attempts']]).to.deep.equal([200, '1']);
     expect(second.calls).to.have.length(0);
   });
 
-  it('costs its input after `timeouts.answer`, gets 504 and is not repeated, here or by an SDK', async () => {
+  it('costs its input after `timeouts.answer`, gets 504, and is retried neither by the gateway nor by an SDK', async () => {
     first.always(neverAnswer());
     const answer = await call('working', LONG);
     expect([answer.status, answer.json.error.code]).to.deep.equal([504, 'UPSTREAM_TIMEOUT']);
@@ -74,7 +74,7 @@ describe('An unstreamed call that thinks longer than `timeouts.headers`', () => 
     expect(items.find(({ name }: { name: string }) => name === 'working').state).to.equal('available');
   });
 
-  it('costs its input then also if its client has left', async () => {
+  it('costs its input after `timeouts.answer` even if its client has disconnected', async () => {
     first.always(neverAnswer());
     const client = new LeavingClient(gateway, PATH.messages, key, ask({ model: 'working', max_tokens: LONG }));
     await first.call(1);
@@ -85,14 +85,14 @@ describe('An unstreamed call that thinks longer than `timeouts.headers`', () => 
     expect(second.calls).to.have.length(0);
   });
 
-  it('is answered by the next upstream if the first stops when it is cancelled', async () => {
+  it('is answered by the next upstream if the first one stops when the gateway cancels the call', async () => {
     first.always(neverAnswer());
     const answer = await call('stopping', LONG);
     expect([answer.status, answer.headers['x-routing-attempts']]).to.deep.equal([200, '2']);
     expect(await onlyRecord()).to.include({ billing: 'actual', cost: '0.00450000' });
   });
 
-  it('is answered by the next upstream, and the silent one is free, if its limit does not explain the time', async () => {
+  it('is answered by the next upstream if its limit does not explain the time, and the silent one costs nothing', async () => {
     first.always(neverAnswer());
     const answer = await call('working', SHORT);
     expect([answer.status, answer.headers['x-routing-attempts']]).to.deep.equal([200, '2']);

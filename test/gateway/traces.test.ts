@@ -305,7 +305,7 @@ describe('Traces', () => {
     expect(text).to.not.include(unsampled);
   });
 
-  it('say nothing to an upstream with `traceContext: false`', async () => {
+  it('do not reach an upstream with `traceContext: false`, which gets no trace headers', async () => {
     second.always(messagesAnswer({ usage: USAGE }));
     const parent = { traceparent: PARENT.replace('0af', '0b0'), tracestate: STATE };
     await spansFor(await call({ model: 'secluded' }, parent), 1);

@@ -95,7 +95,7 @@ describe('The bill of a translated call', () => {
   for (const { from, to, model, name } of DIRECTIONS) {
     describe(`from ${name}`, () => {
       for (const stream of [false, true])
-        it(`equals that of the native call for all reported tokens, ${stream ? 'streamed' : 'in one piece'}`, async () => {
+        it(`equals the bill of the native call for all reported tokens, ${stream ? 'streamed' : 'in one piece'}`, async () => {
           const usage = USAGE[to] ?? {};
           const script = () => (stream ? streamIn(to, { texts: TEXTS, usage }) : answerIn(to, { texts: TEXTS, usage }));
           const translated = await charged(from, model, stream, script());
@@ -127,7 +127,7 @@ describe('The bill of a translated call', () => {
         ['that disconnects', ''],
         ['that disconnects with `onClientAbort: drain`', '/cost'],
       ] as const)
-        it(`equals that of the native call for a client ${how}`, async () => {
+        it(`equals the bill of the native call for a client ${how}`, async () => {
           const leave = async (protocol: TestProtocol) => {
             const gone = openGate();
             const usage = { input: 100, output: 70 };
@@ -152,7 +152,7 @@ describe('The bill of a translated call', () => {
           if (to !== 'gemini') expect(translated).to.deep.equal(await leave(to));
         });
 
-      it("is kept within the balance by a lower limit in the upstream's own member", async () => {
+      it('stays within the balance, because the gateway sends a lower limit in the member that the upstream knows', async () => {
         const body = askIn(from, { model, max_tokens: LARGE });
         const minE8 = await requiredE8(from, body);
         const poor = await gateway.newCustomer(fromE8(minE8));
@@ -170,7 +170,7 @@ describe('The bill of a translated call', () => {
     const tools = [{ name: 'weather', description: 'Tells it.', input_schema: { type: 'object' } }];
 
     for (const to of ['chat', 'responses', 'gemini'] as const)
-      it(`although the vendor of ${to} writes its cache unasked and adds tokens for tools`, async () => {
+      it(`although the vendor of ${to} writes to its cache without a request and adds tokens for tools`, async () => {
         const answerE8 = LIMIT * PRICE.output * 100;
         for (const more of [{}, { tools }]) {
           // The native call of this client writes no cache, so its hold gives the tokens of the body.

@@ -130,7 +130,7 @@ describe('Signatures of reasoning in translated calls', () => {
 
   for (const { from, to } of DIRECTIONS)
     for (const isStream of [false, true])
-      it(`return only to the ${to} upstream that made them, from a ${from} client (${isStream ? 'streamed' : 'in one piece'})`, async () => {
+      it(`are returned only to the ${to} upstream that made them, by a ${from} client (${isStream ? 'streamed' : 'in one piece'})`, async () => {
         upstream.next(thinking(to, THOUGHT, isStream));
         const said = await FIRST[from](`${to}-model`, isStream);
         expect(JSON.stringify(said)).to.include('"tollgate.').and.to.not.include(SIGNATURE);
@@ -217,7 +217,7 @@ describe('Signatures of reasoning in translated calls', () => {
         }
       });
 
-    it('cannot bring an object instead of hidden reasoning into a Messages call', async () => {
+    it('cannot insert an object instead of hidden reasoning into a Messages call', async () => {
       const data = inOne(JSON.stringify({ redacted_thinking: { type: 'document' } }), 'messages');
       const said = [
         { role: 'user', content: 'Hi' },
@@ -248,7 +248,7 @@ describe('Signatures of reasoning in translated calls', () => {
 
   const text = (words: string) => ({ type: 'text', text: words });
 
-  it('are never sent to a Chat client, because the protocol has no place for them', async () => {
+  it('are never sent to a Chat client, because the protocol has no member for them', async () => {
     for (const to of ['messages', 'responses', 'gemini'] as const) {
       upstream.next(thinking(to, THOUGHT, false));
       const body = { model: `${to}-model`, messages: [{ role: 'user', content: 'Hi' }] };

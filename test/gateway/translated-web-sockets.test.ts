@@ -71,7 +71,7 @@ describe('A WebSocket with calls to upstreams of another protocol than Responses
         expect(record).to.deep.include({ billing: 'actual', cost: COST, flags: ['translated'], stream: true });
       });
 
-      it('gives a tool call to the official client, and accepts the result on the same socket', async () => {
+      it('returns a tool call to the official client, and accepts the result on the same socket', async () => {
         upstream.next(
           streamIn(to, { toolCalls: [CALLED], usage: USAGE }),
           streamIn(to, { text: 'Rain.', usage: USAGE }),
@@ -128,7 +128,7 @@ describe('A WebSocket with calls to upstreams of another protocol than Responses
       });
     });
 
-  it('fails over to an upstream of another dialect, and returns for the next call', async () => {
+  it('fails over to an upstream of another dialect, and calls the first upstream again for the next call', async () => {
     native.next(responsesFailure(503), responsesStream({ text: 'native' }));
     upstream.next(streamIn('chat', { text: 'translated', usage: USAGE }));
     const textOf = (events: readonly { readonly response?: { readonly output: unknown } }[]) =>

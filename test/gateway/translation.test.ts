@@ -136,7 +136,7 @@ describe('The translation of calls for upstreams of another protocol', () => {
         const script = (said: Said) => (isStream ? streamIn(to, said) : answerIn(to, said));
         const how = isStream ? 'streamed' : 'in one piece';
 
-        it(`gives an answer with its usage (${how})`, async () => {
+        it(`returns an answer with its usage (${how})`, async () => {
           upstream.next(script({ texts: ['Hi ', 'there'], usage: USAGE }));
           expect(await ASK[from](model, isStream)).to.deep.equal({
             text: 'Hi there',
@@ -149,7 +149,7 @@ describe('The translation of calls for upstreams of another protocol', () => {
           expect(upstream.calls[0]?.json).to.not.have.property('metadata');
         });
 
-        it(`gives parallel tool calls (${how})`, async () => {
+        it(`returns parallel tool calls (${how})`, async () => {
           const toolCalls = [
             { name: 'weather', input: { city: 'Oslo' } },
             { name: 'weather', input: { city: 'Łódź "\\n"' } },
@@ -204,7 +204,7 @@ describe('The translation of calls for upstreams of another protocol', () => {
     }
   });
 
-  it("answers 400 if the upstream's answer has status 200 but is an error that any upstream would give", async () => {
+  it('answers 400 if the upstream answers 200 with an error that any upstream would return', async () => {
     upstream.next(respond({ body: { error: { code: 'content_filter', message: 'Not that.' } } }));
     const refused = await gateway.call(PATH.chat, { key, body: askIn('chat', { model: 'gemini-model' }) });
     expect([refused.status, refused.json.error.message]).to.deep.equal([400, 'Not that.']);
@@ -214,7 +214,7 @@ describe('The translation of calls for upstreams of another protocol', () => {
     const askBoth = (protocol: TestProtocol, more = {}) =>
       gateway.call(PATH[protocol], { key, body: askIn(protocol, { model: 'both', ...more }) });
 
-    it("comes second: an upstream of the client's protocol is asked before one of a better tier", async () => {
+    it('comes second: the gateway calls an upstream of the protocol of the client before one of a better tier', async () => {
       upstream.next(answerOf['messages']());
       const answered = await askBoth('messages');
       expect(answered.headers).to.include({ 'x-routing-provider': 'second-messages' });
@@ -229,7 +229,7 @@ describe('The translation of calls for upstreams of another protocol', () => {
       expect(answered.headers).to.include({ 'x-routing-provider': 'first-chat', 'x-routing-translated': 'true' });
     });
 
-    it('names the member that it cannot translate, and no upstream is asked and nothing charged', async () => {
+    it('names the member that it cannot translate; the gateway calls no upstream and charges nothing', async () => {
       const before = await gateway.balance(key);
       const refused = await gateway.call(PATH.chat, {
         key,
@@ -241,7 +241,7 @@ describe('The translation of calls for upstreams of another protocol', () => {
       expect(await gateway.balance(key)).to.deep.equal(before);
     });
 
-    it('tells the client and the record of a form to which the upstream is not held', async () => {
+    it('reports to the client and in the record an output format that the upstream does not enforce', async () => {
       const schema = {
         type: 'object',
         properties: { id: { const: 1 } },
@@ -285,7 +285,7 @@ describe('The translation of calls for upstreams of another protocol', () => {
       expect(upstream.calls).to.have.length(0);
     });
 
-    it('is not needed if one upstream takes the call natively and it cannot be translated for the other', async () => {
+    it('is not needed if one upstream accepts the call natively and the call cannot be translated for the other one', async () => {
       upstream.always(failureOf['messages'](503));
       other.next(answerOf['chat']());
       const answered = await gateway.call(PATH.chat, { key, body: askIn('chat', { model: 'both', temperature: 1.5 }) });
@@ -296,7 +296,7 @@ describe('The translation of calls for upstreams of another protocol', () => {
       const askWarm = (model: string) =>
         gateway.call(PATH.chat, { key, body: askIn('chat', { model, temperature: 1.5 }) });
 
-      it('counts no attempt for it, and records the reason', async () => {
+      it('counts no attempt for that upstream, and records the reason', async () => {
         upstream.next(answerIn('gemini', { text: 'Hi', usage: USAGE }));
         const answered = await askWarm('warm');
         expect(answered.headers).to.include({ 'x-routing-provider': 'warm-gemini', 'x-routing-attempts': '1' });
@@ -318,7 +318,7 @@ describe('The translation of calls for upstreams of another protocol', () => {
         expect([attempts, name, made]).to.deep.equal([0, null, []]);
       });
 
-      it('repeats the call at the previous upstream, as if that was the last', async () => {
+      it('retries the call at the previous upstream, as if that were the last one', async () => {
         other.next(failureOf['chat'](503));
         other.next(answerOf['chat']());
         const answered = await askWarm('both');
@@ -326,14 +326,14 @@ describe('The translation of calls for upstreams of another protocol', () => {
         expect(answered.headers).to.include({ 'x-routing-provider': 'first-chat', 'x-routing-attempts': '2' });
       });
 
-      it('relays the refusal of the previous upstream', async () => {
+      it('relays the error of the previous upstream', async () => {
         other.next(failureOf['chat'](404));
         const refused = await askWarm('both');
         expect(refused.status).to.equal(404);
         expect(refused.headers).to.include({ 'x-svc-source': 'provider' });
       });
 
-      it('answers that all were rate limited if all asked upstreams were', async () => {
+      it('reports a rate limit of all upstreams if every called upstream was rate limited', async () => {
         other.always(failureOf['chat'](429));
         const refused = await askWarm('both');
         expect(refused.json.error).to.include({ code: 'UPSTREAM_RATE_LIMITED' });

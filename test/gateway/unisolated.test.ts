@@ -29,7 +29,7 @@ describe('A gateway that offers sandboxes without isolation', function () {
     expect(output).to.include('1 proxies in front (proxies.count of system.config.yml)');
   });
 
-  it('does not start with a SANDBOX_DOMAIN, and with an admin listener that other machines reach', async () => {
+  it('does not start with a SANDBOX_DOMAIN and an admin listener that other machines reach', async () => {
     const domain = await failToStart({ ...UNISOLATED, env: { SANDBOX_DOMAIN: 'boxes.example' } });
     expect([domain.code, domain.output]).to.satisfy(
       ([code, output]: [number, string]) => code === 78 && output.includes('SANDBOX_DOMAIN boxes.example'),
@@ -49,7 +49,7 @@ describe('A gateway that offers sandboxes without isolation', function () {
     expect(await gateway.stop()).to.equal(0);
   });
 
-  it('starts with a warning if the operator allows it, and refuses a reload that would add one otherwise', async () => {
+  it('starts with a warning if the operator allows it; without permission, a reload that adds a supplier is refused', async () => {
     const env = { PUBLIC_URL: 'https://gateway.example' };
     const suppliers = UNISOLATED.plugins.sandbox.suppliers;
     const allowed = await startGateway({

@@ -83,7 +83,7 @@ describe('What an upstream has no price for', function () {
       .split('\n')
       .filter((line) => line.includes(part)).length;
 
-  it('is forwarded if it is a search that is only offered, and holds what the vendor reads for it', async () => {
+  it('is forwarded if it is a search that is only offered, and the hold covers the results that the vendor may read', async () => {
     upstream.always(vendorThatSearches(0));
     const answered = await searching('0.06');
     expect(answered.status, answered.text).to.equal(200);
@@ -136,7 +136,7 @@ describe('What an upstream has no price for', function () {
     expect(await recordOf(ignored), 'in ignoreUsage').to.include({ flags: null });
   });
 
-  it('is flagged if it is a tool that nobody knows, which may name nothing that the vendor keeps', async () => {
+  it('is flagged if it is an unknown tool, which may name no object that the vendor keeps', async () => {
     upstream.always(responsesAnswer());
     const offer = (tool: object) => call(PATH.responses, askIn('responses', { tools: [tool] }));
     const made = await offer({ type: 'dream', depth: 3, parameters: { properties: { user_id: { type: 'string' } } } });
@@ -178,7 +178,7 @@ describe('What an upstream has no price for', function () {
     expect(upstream.calls).to.have.length(0);
   });
 
-  it('is not speech where the model has a price for it: it is held and charged', async () => {
+  it('is not speech if the model has a price for speech: then speech is held and charged', async () => {
     const usage = {
       prompt_tokens: 1_000,
       completion_tokens: 100,
@@ -207,7 +207,7 @@ describe('What an upstream has no price for', function () {
     expect(Number(spoken.json.error.details.requiredUsd)).to.be.within(0.016, 0.017);
   });
 
-  it('is not a fallback to a model that the same upstream has: it is held and charged', async () => {
+  it('is not a fallback to a model of the same upstream: the gateway holds and charges the fallback', async () => {
     const iterations = [
       { type: 'message', model: MODEL, input_tokens: 1_000, output_tokens: 0 },
       { type: 'fallback_message', model: 'dearer', input_tokens: 1_000, output_tokens: 100 },
@@ -231,7 +231,7 @@ describe('What an upstream has no price for', function () {
     expect(await recordOf(unheard)).to.deep.include({ flags: ['unpriced', 'suspect'] });
   });
 
-  it('is a member that nobody knows: its record is flagged, and the log names it once for each upstream', async () => {
+  it('is an unknown member: the record of its call is flagged, and the log names it once for each upstream', async () => {
     upstream.always(messagesAnswer());
     const asks = (model: string, more: object) => call(PATH.messages, ask({ model, ...more }));
     for (const model of [MODEL, MODEL, 'other-model', 'other-model']) {

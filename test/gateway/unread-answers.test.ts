@@ -266,7 +266,7 @@ describe('Answers that clients do not read', function () {
     );
   };
 
-  it('are charged and answered with 503 where there is no room, and with their cost, not to be repeated', async () => {
+  it('are charged and get 503 if no memory is left; the 503 shows the cost and forbids a retry', async () => {
     const kind = KINDS.find(({ path }) => path === '/v1/embeddings') as Kind;
     upstream.always(kind.upstream as Script);
     const { key, accountId } = await gateway.newCustomer('10');
@@ -286,7 +286,7 @@ describe('Answers that clients do not read', function () {
     expect((await gateway.balance(key)).balanceUsd).to.equal('9.99999750');
   });
 
-  it('do not refuse those of clients that read, however many of one account arrive at once', async () => {
+  it('do not cause errors for clients that read, however many answers of one account arrive at once', async () => {
     const kind = KINDS.find(({ path }) => path === '/v1/embeddings') as Kind;
     upstream.always(kind.upstream as Script);
     const answers = await Promise.all(Array.from({ length: CLIENTS }, () => readSlowly(kind, other)));
@@ -296,7 +296,7 @@ describe('Answers that clients do not read', function () {
     }
   });
 
-  it('stay within the room of their account: frames of WebSockets', async () => {
+  it('stay within the memory limit of their account if they are frames of WebSockets', async () => {
     upstream.always(responsesStream({ texts: Array.from({ length: 2 }, () => TEXT.slice(0, 3 * MB)) }));
     const stop = await watch();
     const unread = await Promise.all(Array.from({ length: 8 }, () => TestSocket.open(gateway, silent.key)));
@@ -316,7 +316,7 @@ describe('Answers that clients do not read', function () {
   });
 
   for (const kind of KINDS) {
-    it(`stay within the room of their account, which charges them exactly: ${kind.name}`, async () => {
+    it(`stay within the memory limit of their account, and are charged exactly: ${kind.name}`, async () => {
       if (kind.upstream !== undefined) upstream.always(kind.upstream);
       if (kind.headers !== undefined) await readSlowly(kind, silent);
       const since = new Date().toISOString();

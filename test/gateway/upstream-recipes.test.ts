@@ -109,7 +109,7 @@ describe('The recipes of examples/upstreams.yml', () => {
   });
   beforeEach(() => upstream.reset());
 
-  it('are valid configurations, also those that ask a cloud', () => {
+  it('are valid configurations, including the recipes for clouds', () => {
     const shipped = parse(readFileSync(join(ROOT, 'gateway.config.yml'), 'utf8'));
     delete shipped.serviceEndpoints;
     expect(all).to.include.keys('bedrock', 'vertex', 'openrouter');
@@ -121,14 +121,14 @@ describe('The recipes of examples/upstreams.yml', () => {
     expect(validateConfiguration(folder, {}).problems).to.deep.equal([]);
   });
 
-  it('are called completely by this test, with each of their models', () => {
+  it('are all called by this test, with each of their models', () => {
     const called = Object.entries(CALLS).map(([name, calls]) => [name, [...new Set(calls.map(([model]) => model))]]);
     expect(called).to.deep.equal(Object.entries(recipes).map(([name, { models }]) => [name, Object.keys(models)]));
   });
 
   for (const [name, calls] of Object.entries(CALLS))
     for (const [model, protocol, path, headers] of calls)
-      it(`lead a call of ${model} in the protocol ${protocol} to ${name} at ${path}`, async () => {
+      it(`send a call of ${model} in the protocol ${protocol} to ${name} at ${path}`, async () => {
         upstream.next(ANSWERS[protocol as keyof typeof ANSWERS]);
         const at = { ...PATH, embeddings: '/v1/embeddings' }[protocol] ?? '';
         const body = { ...SENT[protocol], model };
@@ -145,7 +145,7 @@ describe('The recipes of examples/upstreams.yml', () => {
         expect(record['billing']).to.equal('actual');
       });
 
-  it('do not request the usage of a stream from Mistral, but from others', async () => {
+  it('request the usage of a stream from other vendors, but not from Mistral', async () => {
     const stream = { ...ask(), stream: true };
     for (const model of ['mistral-large-latest', 'gemini-2.5-flash']) {
       upstream.next(chatAnswer());

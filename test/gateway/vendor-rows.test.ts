@@ -158,18 +158,18 @@ describe('The platform loses nothing if a client', () => {
       // Vendors of Messages may normalise what they read.
       const input = Buffer.byteLength(protocol === 'messages' ? read.normalize('NFKC') : read) + 10;
       const body = { model: protocol === 'messages' ? 'wide' : 'wide-chat', messages: TEXT, max_tokens: 100 };
-      it(`sends ${is} in a ${protocol} call, of which the vendor reports each byte as a token`, () =>
+      it(`sends ${is} in a ${protocol} call, and the vendor reports each byte as a token`, () =>
         losesNothing({ is, protocol, calls: 1, funds: 1_000, body, json: `"${text}"`, usage: { input, output: 5 } }));
     }
 
   const IMAGES = { calls: 2, funds: 100, protocol: 'chat' } as const;
   for (const [detail, most] of Object.entries({ low: 85, high: 2_500, original: 10_000, auto: 10_000, none: 10_000 })) {
     const body = { model: 'wide-chat', messages: [{ role: 'user', content: Array(10).fill(imageOf(detail)) }] };
-    it(`sends ten images of the detail ${detail}, each of the most tokens that the vendor documents for it`, () =>
+    it(`sends ten images of the detail ${detail}, each with the maximum number of tokens that the vendor documents`, () =>
       losesNothing({ ...IMAGES, is: detail, body, usage: { input: 10 * most + 10, output: 5 } }));
   }
 
-  it('sends images that name two details, in different case too', () => {
+  it('sends images that name two details, even as members in different letter case', () => {
     const body = { model: 'wide-chat', messages: [{ role: 'user', content: ['{{json}}'] }] };
     const json = `${IMAGE_START},"detail":"original","detail":"low"}},${IMAGE_START},"detail":"low","Detail":"original"}}`;
     return losesNothing({ ...IMAGES, is: 'two details', body, json, usage: { input: 20_010, output: 5 } });

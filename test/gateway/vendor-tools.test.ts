@@ -101,7 +101,7 @@ describe('Tools that run at the vendor', () => {
     });
   }
 
-  it('get the limit that is held if the call has none', async () => {
+  it('get the limit that the hold covers if the call has none', async () => {
     const own = { name: 'own', input_schema: { type: 'object' } };
     await call('1', { tools: [own, SEARCH, { ...FETCH, max_uses: null }, { ...SEARCH, max_uses: 1 }, CODE] });
     expect(sentTools()).to.deep.equal([
@@ -113,7 +113,7 @@ describe('Tools that run at the vendor', () => {
     ]);
   });
 
-  it('get the limit of the model if that has one', async () => {
+  it('get the limit of the model if the model has one', async () => {
     const body = { model: 'eager', tools: [SEARCH] };
     const required = await held(body);
     expect(required).to.be.within(2 * WINDOW + 0.02 + REST.atLeast, 2 * WINDOW + 0.02 + REST.atMost);
@@ -121,7 +121,7 @@ describe('Tools that run at the vendor', () => {
     expect(sentTools()).to.deep.equal([{ ...SEARCH, max_uses: 2 }]);
   });
 
-  it('change no other byte of the body', async () => {
+  it('leave every other byte of the body unchanged when they get a limit', async () => {
     const { key } = await gateway.newCustomer('1');
     const text = `{"model":"${MODEL}", "max_tokens": 5,"tools":[ { "max_uses" : null , "type":"web_search_20250305"}, {\n"type":"web_fetch_20260318" } ],"messages":[{"role":"user","content":"x"}]}`;
     const { status } = await gateway.call(PATH.messages, { key, body: text });

@@ -63,7 +63,7 @@ describe('The version of a Messages call', () => {
     expect(older?.calls[0]?.headers).to.include({ 'anthropic-version': OLD });
   });
 
-  it('may be any at an upstream that declares none', async () => {
+  it('may be any version at an upstream that declares none', async () => {
     for (const version of [OLD, NEW, 'of-tomorrow']) {
       const { status } = await call({ 'anthropic-version': version }, { model: 'any' });
       expect(status).to.equal(200);
@@ -87,7 +87,7 @@ describe('The version of a Messages call', () => {
     expect(await gateway.balance(key)).to.include({ balanceUsd: before.balanceUsd, heldUsd: '0.00000000' });
   });
 
-  it('is checked at direct addresses', async () => {
+  it('is checked on direct routes', async () => {
     const direct = { host: `older.p.localhost` };
     const refused = await call({ ...direct, 'anthropic-version': NEW }, { model: 'old' });
     expect(refused.json.error).to.include({ code: 'INVALID_FIELD', param: 'anthropic-version' });

@@ -58,7 +58,7 @@ describe('A frame of a WebSocket that is delivered twice', function () {
       FRAME.replace('}', ' , "event_id":"event\\u005fa" }'),
     ],
   ] as const) {
-    it(`${title} gets the answer under way, and no other one`, async () => {
+    it(`${title} gets the answer that is already running, and no second one`, async () => {
       const proceed = heldAnswer();
       const socket = await open();
       socket.send(first);
@@ -97,7 +97,7 @@ describe('A frame of a WebSocket that is delivered twice', function () {
       await expectCalls(1);
     });
 
-    it(`${title} gets the answer although the first WebSocket broke before it had begun`, async () => {
+    it(`${title} gets the answer although the first WebSocket broke before the answer had begun`, async () => {
       const proceed = heldAnswer(0);
       const lost = await open(SESSION);
       lost.send(first);
@@ -135,7 +135,7 @@ describe('A frame of a WebSocket that is delivered twice', function () {
     await expectCalls(1);
   });
 
-  it('belongs to its session alone: not to another one, to none, or to another key', async () => {
+  it('counts as a repetition only in its session: not in another one, in none, or with another key', async () => {
     const { key: stranger } = await gateway.newCustomer('10');
     const sockets = [
       await open(SESSION),
@@ -162,7 +162,7 @@ describe('A frame of a WebSocket that is delivered twice', function () {
     await expectCalls(1);
   });
 
-  it('leaves other frames refused during an answer, also those of the same length', async () => {
+  it('does not change that other frames are refused during an answer, even frames of the same length', async () => {
     const proceed = heldAnswer();
     const socket = await open();
     socket.send(FRAME);

@@ -69,7 +69,7 @@ describe('A WebSocket of Responses calls', function () {
     ['with WebSocket', MODEL, () => best],
     ['without WebSocket', 'plain', () => plain],
   ] as const)
-    it(`serves 50 calls with 20 refused ones between them, at an upstream ${name}`, async () => {
+    it(`serves 50 calls although 20 calls between them are refused, at an upstream ${name}`, async () => {
       const upstream = upstreamOf();
       ({ key } = await gateway.newCustomer('0.1'));
       const before = upstream.webSockets.handshakes.length;
@@ -172,7 +172,7 @@ describe('A WebSocket of Responses calls', function () {
     expect(String(posted?.headers['openai-beta'] ?? '')).to.not.contain('responses_websockets');
   });
 
-  it('can be opened at the direct address of an upstream', () =>
+  it('can be opened on the direct route to an upstream', () =>
     told(
       async (socket) => {
         await socket.call();
@@ -279,7 +279,7 @@ describe('A WebSocket of Responses calls', function () {
       expect(await charged()).to.be.closeTo(3 * COST, 1e-9);
     }));
 
-  it('accepts the ids of answers that it has given', () =>
+  it('accepts the ids of answers that it has delivered', () =>
     told(async (socket) => {
       best.next(responsesStream({ id: 'resp_one' }));
       await socket.call();
@@ -299,7 +299,7 @@ describe('A WebSocket of Responses calls', function () {
       expect((await socket.call()).at(-1).type).to.equal('response.completed');
     }));
 
-  it('prepares an answer (`generate: false`) only at upstreams with WebSocket, because others would generate it', () =>
+  it('prepares an answer (`generate: false`) only at upstreams with WebSocket, because others would generate the answer', () =>
     told(async (socket) => {
       const refused = await socket.refusal(TestSocket.create({ model: 'plain', generate: false }));
       expect([refused.status, refused.error.code, refused.error.param]).to.deep.equal([

@@ -41,7 +41,7 @@ describe('the work of a call', () => {
     await upstream.stop();
   });
 
-  it('makes few promises and little garbage for a small call that nothing delays, and leaves little of it', async () => {
+  it('stays within limits for promises, garbage and surviving memory if nothing delays a small call', async () => {
     await call(WARMING_CALLS);
     await probe('counts bytes');
     await call(COUNTED_CALLS);

@@ -141,7 +141,7 @@ describe('A configuration revision on two nodes', function () {
     assert.equal((await revisionAt(one)).lastFailure, null);
   });
 
-  it('is refused with If-Match if another was applied meanwhile, and the error names the other', async () => {
+  it('is refused with If-Match if another revision was applied meanwhile, and the error names that revision', async () => {
     const seen = await newest();
     const applyAfter = (gateway: TestGateway, text: string, more = {}) =>
       fetch(`${gateway.adminUrl}/admin/v1/config/revisions`, {
@@ -187,7 +187,7 @@ describe('A configuration revision on two nodes', function () {
     assert.ok(!plan.text.includes('here-only-5417'), plan.text);
   });
 
-  it('leaves the previous one in force on a node that cannot take it, and the node reports the reason', async () => {
+  it('leaves the previous one in force on a node that cannot apply it, and the node reports the reason', async () => {
     const before = await revisionAt(two);
     const cost = await costAt(two);
     const text = another((config) => {
@@ -291,7 +291,7 @@ describe('A configuration revision on two nodes', function () {
 
     const file = (text: string) => join(temporaryFolder({ 'new.yml': text }), 'new.yml');
 
-    it('is shown and confirmed first, and the command waits until every node has it', async () => {
+    it('is shown and confirmed first, and the command waits until every node has applied it', async () => {
       const path = file(another());
       const before = await newest();
       const no = await tollgate(['apply', '--from', path], 'n');
@@ -309,7 +309,7 @@ describe('A configuration revision on two nodes', function () {
       assert.equal((await tollgate(['show', '1'])).out, first);
     });
 
-    it('makes the command fail if a node cannot take it, name the node and the reason, and suggest a rollback that works', async () => {
+    it('makes the command fail if a node cannot apply it, name the node and the reason, and suggest a rollback that works', async () => {
       const before = await newest();
       const text = another((config) => {
         config['apiEndpoints'].extra = { paths: ['/${ONLY_HERE}/v1/messages'], methods: ['POST'] };

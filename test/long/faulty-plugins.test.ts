@@ -164,7 +164,7 @@ describe('A policy that never resolves', () => {
     ({ key } = await gateway.newCustomer('1'));
   });
 
-  it('is named in the log after stepTimeout, the call gets 500 and its hold ends', async () => {
+  it('is named in the log after stepTimeout; the call gets 500 and the gateway releases its hold', async () => {
     const answer = await gateway.call('/cost/v1/messages', { key, body: ask() });
     expect([answer.status, answer.json.error.code]).to.deep.equal([500, 'INTERNAL_ERROR']);
     const words = 'the policy \\"never\\" has not finished its step within 300 ms';

@@ -157,7 +157,7 @@ describe('The packed package, installed by npm in an empty folder,', function ()
       ['in a checkout', 'copy'],
       ['where the package is installed', 'empty'],
     ] as const)
-      it(`${title} makes, by the commands of the README, a gateway that serves the demo call`, async () => {
+      it(`${title} creates, with the commands of the README, a gateway that serves the demo call`, async () => {
         const [port, adminPort, demoPort] = await Promise.all([freePort(), freePort(), freePort()]);
         const ports = { PORT: String(port), ADMIN_PORT: String(adminPort), DEMO_PORT: String(demoPort) };
         const [, commands = ''] = /^```sh\n(npx tollgate init [\s\S]*?)^```$/m.exec(textOf('README.md')) ?? [];
@@ -285,7 +285,7 @@ describe('The packed package, installed by npm in an empty folder,', function ()
       const call = (content: string) =>
         ask(url, '/v1/chat/completions', key, { model: 'large', messages: [{ role: 'user', content }] });
 
-      it('send a call in the form of the upstream, and charge it to the unit', async () => {
+      it('send a call in the form of the upstream, and charge its exact cost', async () => {
         upstream.always(respond({ body: JSON.parse(textOf('examples/upstream/recordings/text.json')) }));
         const answer = await call('Hello');
         expect(answer.status, answer.text).to.equal(200);

@@ -121,7 +121,7 @@ describe('The OpenAPI documents in third-party programs', function () {
   });
 
   for (const maker of CLIENT_MAKERS) {
-    it(`give a client made with ${maker.name} whose methods all compile and get the documented answers`, async () => {
+    it(`yield a client made with ${maker.name} whose methods all compile and get the documented answers`, async () => {
       const place = makePlace(folder, maker);
       await Promise.all(LISTENERS.map((listener) => makeClient(maker, listener, place)));
       const checked = await typeCheck(place);

@@ -42,7 +42,7 @@ describe('A gateway at rest', function () {
     return row?.seen.getTime() ?? 0;
   };
 
-  it('asks the stores seldom, also while it is probed, and works as usual when a call comes', async () => {
+  it('queries the stores rarely, even while it is probed, and works as usual when a call arrives', async () => {
     const { key } = await gateway.newCustomer('1.00');
     upstream.always(messagesAnswer({ usage: { input: 10, output: 5 } }));
     expect((await gateway.call(PATH.messages, { key, body: ask() })).status).to.equal(200);

@@ -115,7 +115,7 @@ describe(`${NODES} nodes of ${WORKERS} workers with money in advance`, function 
     });
   }
 
-  it('have a ledger without violations afterwards', async () => {
+  it('have a ledger without violated invariants afterwards', async () => {
     await until(
       'the books agree',
       async () => {

@@ -251,7 +251,7 @@ describe('Rollouts on two nodes', function () {
     ]);
   });
 
-  it('can give an alias another model, for callers that use the alias', async () => {
+  it('can point an alias to another model, for callers that use the alias', async () => {
     const change = { version: { alias: 'newest', model: 'acme-next' } };
     await begin({ change, stages: [{ share: 0, hold: LONG }], include: [accountId] });
     await call(nodes[0], key, { model: 'newest' });
@@ -343,7 +343,7 @@ describe('Rollouts on two nodes', function () {
     }
   });
 
-  it('get another stage by a reload while they run, and all callers keep their groups', async () => {
+  it('get an additional stage by a reload while they run, and all callers keep their groups', async () => {
     const before = {
       change: BETA,
       stickyBy: 'request',

@@ -14,7 +14,7 @@ import { until } from '../support/until';
 
 /** The first hold at USD 3.6 an hour: three seconds in advance and one for the end. */
 const HOLD = '0.00400000';
-const TIMES = { holdAhead: '3s', renewBefore: '2s', endingReserve: '1s', longestPeriod: '4s', observeSteady: '500ms' };
+const TIMES = { holdAhead: '3s', renewBefore: '2s', endingReserve: '1s', maxPeriod: '4s', observeSteady: '500ms' };
 
 describe('a running sandbox', function () {
   this.timeout(60_000);

@@ -141,7 +141,7 @@ describe('Two nodes with the process driver, separate data folders and the same 
     assertBooksAreClosed(record);
   });
 
-  it('have their sandboxes reached by a third process with the role gateway only if it shares the data folder', async () => {
+  it('let a third process with the role gateway reach their sandboxes only if it shares the data folder', async () => {
     const serving = await start(folders[1] as string, { ROLE: 'gateway' });
     try {
       const shared = await readlink(join(folders[1] as string, 'suppliers/local/place'));
@@ -160,7 +160,7 @@ describe('Two nodes with the process driver, separate data folders and the same 
     }
   });
 
-  it('never end a sandbox of the other node; that node ends and bills it by evidence after its return', async () => {
+  it('never end a sandbox of the other node, which ends it and bills the proven time after its return', async () => {
     const { id, sleep } = await newSandbox(0);
     await hasRun(id);
     await node(0).kill();

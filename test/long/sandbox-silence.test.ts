@@ -42,7 +42,7 @@ describe(`sandboxes whose engine does not answer${SILENT_MS > 0 ? ` for ${SILENT
     return { beganAtMs, unknown: await get(`/v1/sandboxes/${id}`) };
   };
 
-  it('are UNKNOWN meanwhile, and afterwards have their files, commands and a bill by evidence', async () => {
+  it('are UNKNOWN during the silence, then keep their files and commands, and are billed without a gap', async () => {
     const id = (await running(gateway, key, 'silent engine')).id;
     const { createdAt } = await get(`/v1/sandboxes/${id}`);
     await gateway.call(`/v1/sandboxes/${id}/files`, { key, body: { path: 'kept', content: 'x' } });
@@ -86,7 +86,7 @@ describe(`sandboxes whose engine does not answer${SILENT_MS > 0 ? ` for ${SILENT
     ['are not terminated meanwhile', false],
     ['are terminated meanwhile', true],
   ] as const) {
-    it(`are billed until the last confirmation if they are gone afterwards, and ${what}`, async () => {
+    it(`are billed until the last confirmation if their containers are gone after the silence, and ${what}`, async () => {
       const id = (await running(gateway, key, `gone in the silence ${isAsked}`)).id;
       const { Id } = (await docker.ask('GET', `/containers/${await containerOf(id)}/json`)).body as { Id: string };
       const { beganAtMs } = await silence(id);

@@ -64,7 +64,7 @@ describe('Several credentials of one upstream', () => {
     await other.stop();
   });
 
-  it('are tried in turn: after a rate limit the next one is used, and the limited one rests until its Retry-After', async () => {
+  it('are tried one after the other: a rate-limited one is skipped until its Retry-After', async () => {
     await start();
     upstream.always(byKey({ 'first-secret': messagesFailure(429, {}, { 'retry-after': '60' }) }));
     const answer = await call();
@@ -102,7 +102,7 @@ describe('Several credentials of one upstream', () => {
   });
 
   for (const status of [401, 403])
-    it(`include one that rests and is reported to the operator after the upstream refused it with ${status}`, async () => {
+    it(`include one that the upstream refused with ${status}: calls skip it, and the operator sees its state`, async () => {
       await start();
       upstream.always(byKey({ 'first-secret': messagesFailure(status) }));
       expect((await call()).status).to.equal(200);
@@ -119,7 +119,7 @@ describe('Several credentials of one upstream', () => {
         .and.include('tollgate_upstream_credential_refused{upstream="acme",credential="env SECOND_KEY"} 0');
     });
 
-  it('make their upstream rest if all are rate limited, until the first is free, and another upstream answers', async () => {
+  it('are skipped with their upstream while all of them are rate-limited, and another upstream answers', async () => {
     await start();
     upstream.always(
       byKey({
@@ -151,7 +151,7 @@ describe('Several credentials of one upstream', () => {
     expect(first).to.be.within(20, 38);
   });
 
-  it('are remembered for objects that the vendor keeps, which the gateway requests with the credential that made them', async () => {
+  it('are recorded for objects that the vendor keeps: each object is requested with the credential that made it', async () => {
     await start({ credentials: [{ env: 'FIRST_KEY' }, { env: 'SECOND_KEY' }, { env: 'THIRD_KEY' }] });
     const maker = new Map<string, string>();
     upstream.always({
@@ -172,7 +172,7 @@ describe('Several credentials of one upstream', () => {
     }
   });
 
-  it('are kept for a WebSocket: all its calls use the credential of its first answer', async () => {
+  it('do not change within a WebSocket: all of its calls use the credential of its first answer', async () => {
     await start({ webSocket: true, credentials: [{ env: 'FIRST_KEY' }, { env: 'SECOND_KEY' }, { env: 'THIRD_KEY' }] });
     upstream.always(responsesStream());
     const shownBy = new Set<string>();
@@ -204,7 +204,7 @@ describe('Several credentials of one upstream', () => {
       folder = temporaryFolder({});
     });
 
-    it("it is fetched before the first call and again later, and the command does not see the gateway's secrets", async () => {
+    it("the gateway fetches it before the first call and again later, and the command does not see the gateway's secrets", async () => {
       await script(`echo "$1 $ADMIN_TOKEN" > "${folder}/seen"; date +token-%s%N`);
       await start(rotating('1s'), { CREDENTIALS_DIR: folder });
       upstream.always(messagesAnswer());
@@ -219,7 +219,7 @@ describe('Several credentials of one upstream', () => {
       expect(gateway.output()).not.to.include(first);
     });
 
-    it('the last credential is used if the command fails, and the log reports the failure without the output', async () => {
+    it('the gateway continues with the last credential if the command fails, and logs the failure without the output', async () => {
       await script('echo good-token');
       await start(rotating('1s'), { CREDENTIALS_DIR: folder });
       await script('echo half-a-secret; echo half-a-secret >&2; exit 3');

@@ -2,7 +2,7 @@ import { simulateAllowances } from '../simulation/allowance-story';
 import { simulateSeeds } from '../simulation/simulate';
 
 describe('a thousand simulations of processes that crash at any moment', () => {
-  it('keep each change that a caller was told exactly once and without a gap, and all sums agree', async function () {
+  it('keep each change that was acknowledged to a caller exactly once and without a gap, and all sums agree', async function () {
     this.timeout(300_000);
     await simulateSeeds(201, 1_200);
   });

@@ -11,7 +11,7 @@ describe('Clients that send their heads slowly', () => {
 
   const gateway = useGateway(() => {
     upstream.always(messagesAnswer());
-    const system = { connections: { mostOfAddress: 2_100 } };
+    const system = { connections: { maxPerAddress: 2_100 } };
     return { upstreams: { acme: { url: upstream.url } }, system };
   });
 

@@ -78,7 +78,7 @@ describe(`SIGTERM while ${STREAMS} streams run`, function () {
     expect((await gateway.admin('GET', '/admin/v1/ledger/verify')).json.items).to.deep.equal([]);
   });
 
-  it('ends the process at once with 1 if it is sent twice, and no stream ends as if complete', async () => {
+  it('ends the process at once with exit code 1 if it is sent twice, and no stream ends as if complete', async () => {
     const { answers, finish } = await openStreams();
     gateway.process.kill('SIGTERM');
     await until('readiness is 503', async () => (await gateway.call('/readyz', { method: 'GET' })).status === 503);

@@ -95,7 +95,7 @@ describe('The ledger, after a fault,', () => {
     return { answer, finish };
   };
 
-  it('returns the holds of a killed process within lease + 5 s, and charges the calls that it had settled once', async () => {
+  it('returns the holds of a killed process within lease + 5 s, and charges once each call that the process settled', async () => {
     const { key } = await gateway.newCustomer('10');
     upstream.next(messagesStream({ texts: ['all of it'], usage }));
     const settled = await call(ask({ stream: true }), dying, key);

@@ -249,7 +249,7 @@ describe('Two workers', function () {
 describe('Traces of two workers', function () {
   this.timeout(180_000);
 
-  it('include every span of both, even the last before they stop', async () => {
+  it('include every span of both workers, even the last ones before the workers stop', async () => {
     const collector = await TestCollector.start();
     const traced = await start({ OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, OTEL_BSP_SCHEDULE_DELAY: '60000' });
     const { key } = await traced.newCustomer('10');

@@ -85,7 +85,7 @@ describe('the packed package, installed in an empty folder', function () {
     expect(compiled.stdout).to.equal('');
   });
 
-  it('exports nothing else', async () => {
+  it('does not export internal modules', async () => {
     const code = `try { require('tollgate/core/base/money') } catch ({ code }) { console.log(code) }`;
     expect(await node(code)).to.equal('ERR_PACKAGE_PATH_NOT_EXPORTED');
   });

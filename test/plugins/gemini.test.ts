@@ -130,8 +130,8 @@ const SUBJECT = {
 } as const satisfies DialectSubject<(typeof gemini)['schema']>;
 
 const TALK: Conversation = {
-  instructions: [{ is: 'text', text: 'Be brief.' }],
-  turns: [{ role: 'user', parts: [{ is: 'text', text: 'Hello' }] }],
+  instructions: [{ kind: 'text', text: 'Be brief.' }],
+  turns: [{ role: 'user', parts: [{ kind: 'text', text: 'Hello' }] }],
   tools: [{ name: 'weather', input: 'json', schema: { type: 'object' } }],
   choices: 1,
   stream: true,
@@ -146,14 +146,14 @@ function bodyOf(more: Partial<Conversation> = {}, call: Record<string, unknown> 
 describe('the adapter gemini', () => {
   for (const { name, run } of dialectConformance(SUBJECT)) it(name, run);
 
-  it('calls the paths for streamed and for whole answers', () => {
+  it('uses one path for streamed answers and another for unstreamed answers', () => {
     const path = (stream: boolean) =>
       gemini.request(callOf({ ...TALK, stream }, { model: 'gemini-9' }), { version: 'v1' }).path;
     expect(path(true)).to.equal('/v1/models/gemini-9:streamGenerateContent?alt=sse');
     expect(path(false)).to.equal('/v1/models/gemini-9:generateContent');
   });
 
-  it('writes everything that the dialect has a member for', () => {
+  it('translates everything for which the Gemini dialect has a member', () => {
     expect(
       bodyOf(
         {
@@ -165,7 +165,7 @@ describe('the adapter gemini', () => {
           stop: ['END'],
           choices: 2,
           toolChoice: { tool: 'weather' },
-          outputFormat: { is: 'schema', schema: { type: 'object' } },
+          outputFormat: { kind: 'schema', schema: { type: 'object' } },
           reasoning: { effort: 'xhigh' },
         },
         { reasoning: 'effort' },
@@ -192,37 +192,37 @@ describe('the adapter gemini', () => {
     });
   });
 
-  it('carries on content behind the stop reason', () => {
+  it('passes on content that arrives after the stop reason', () => {
     const reader = new GeminiReader();
     reader.event({ name: undefined, data: JSON.stringify(chunk([{ text: 'Hi' }], {}, 'STOP')) });
     const more = { name: undefined, data: JSON.stringify(chunk([{ text: 'there' }])) };
-    expect(reader.event(more).flatMap((event) => (event.is === 'add' ? event.text : []))).to.deep.equal(['there']);
+    expect(reader.event(more).flatMap((event) => (event.kind === 'add' ? event.text : []))).to.deep.equal(['there']);
   });
 
-  it('waits for all answers, even though counts arrive with each event', () => {
+  it('waits for the end of all requested choices, even though token counts arrive with each event', () => {
     const reader = new GeminiReader(2);
     const of = (index: number) => {
       const data = JSON.stringify(chunk([{ text: 'Hi' }], LAST, 'STOP')).replace('"index":0', `"index":${index}`);
       return { name: undefined, data };
     };
-    expect(reader.event(of(0)).at(-1)?.is).to.equal('usage');
-    expect(reader.event(of(1)).at(-1)?.is).to.equal('end');
+    expect(reader.event(of(0)).at(-1)?.kind).to.equal('usage');
+    expect(reader.event(of(1)).at(-1)?.kind).to.equal('end');
   });
 
   it('returns a signature in the part that follows it, and only to the upstream that made it', () => {
     const events = [...new GeminiReader().body(chunk([CALL], LAST, 'STOP'))];
-    const signed = events.flatMap((event) => (event.is === 'sign' ? [event.value] : []));
+    const signed = events.flatMap((event) => (event.kind === 'sign' ? [event.value] : []));
     expect(signed).to.deep.equal(['c2ln']);
     const turnsWith = (upstream: string): Conversation['turns'] => [
       ...TALK.turns,
       {
         role: 'assistant',
         parts: [
-          { is: 'reasoning', text: '', signature: { upstream, dialect: 'gemini', value: 'c2ln' } },
-          { is: 'tool_call', id: 'call_1', name: 'weather', input: '{"city":"Łódź"}' },
+          { kind: 'reasoning', text: '', signature: { upstream, dialect: 'gemini', value: 'c2ln' } },
+          { kind: 'tool_call', id: 'call_1', name: 'weather', input: '{"city":"Łódź"}' },
         ],
       },
-      { role: 'user', parts: [{ is: 'tool_result', id: 'call_1', parts: [{ is: 'text', text: 'Rain.' }] }] },
+      { role: 'user', parts: [{ kind: 'tool_result', id: 'call_1', parts: [{ kind: 'text', text: 'Rain.' }] }] },
     ];
     const functionCall = { id: 'call_1', name: 'weather', args: { city: 'Łódź' } };
     const contents = (upstream: string, call = {}) => bodyOf({ turns: turnsWith(upstream) }, call)['contents'];
@@ -243,9 +243,11 @@ describe('the adapter gemini', () => {
     ['stop', { stop: ['a', 'b', 'c', 'd', 'e', 'f'] }],
     [
       'image',
-      { turns: [{ role: 'user', parts: [{ is: 'image', source: { url: 'https://a.example/picture.constructor' } }] }] },
+      {
+        turns: [{ role: 'user', parts: [{ kind: 'image', source: { url: 'https://a.example/picture.constructor' } }] }],
+      },
     ],
-    ['tool_result', { turns: [{ role: 'user', parts: [{ is: 'tool_result', id: 'unknown', parts: [] }] }] }],
+    ['tool_result', { turns: [{ role: 'user', parts: [{ kind: 'tool_result', id: 'unknown', parts: [] }] }] }],
   ];
   for (const [what, more] of REFUSED)
     it(`refuses a request with ${what}, which it cannot express`, () => {

@@ -91,11 +91,11 @@ describe('the list of models', () => {
       return { status, body, listed, ends: [body.first_id, body.last_id, body.has_more] };
     }
 
-    it('has all models if the client sets no limit', async () => {
+    it('returns all models at once if the client sets no limit', async () => {
       assert.deepEqual((await list('')).listed, ids);
     });
 
-    it('has `limit` models from the beginning, after `after_id`, or before `before_id`', async () => {
+    it('returns `limit` models from the beginning, after `after_id`, or before `before_id`', async () => {
       const first = await list('limit=2');
       assert.deepEqual(first.listed, ['m-1', 'm-2']);
       assert.deepEqual(first.ends, ['m-1', 'm-2', true]);
@@ -147,14 +147,14 @@ describe('the list of models', () => {
       });
     }
 
-    it('has an empty `models` for Codex beside what the SDKs read, and for no other client', async () => {
+    it('includes an empty `models` member for Codex only, beside the members that both SDKs read', async () => {
       const { body, listed } = await list('client_version=0.169.0');
       assert.deepEqual([body.models, listed], [[], ids]);
       assert.equal('models' in (await list('')).body, false);
     });
   });
 
-  it('has the models that the pipeline of the address serves, and is 404 if that serves none', async () => {
+  it('lists the models that the pipeline at the address serves, and returns 404 if it serves none', async () => {
     const { body } = await desk.get('/cost/v1/models', apiKey);
     assert.equal(body.data[0].upstreams, 1);
     assert.equal((await desk.get('/cost/v1/models/large', apiKey)).body.upstreams, 1);
@@ -175,7 +175,7 @@ describe('the list of models', () => {
     assert.equal(await upstreamsAt('another.example'), 2);
   });
 
-  it('is the same under every strategy with the same models, and 404 if no strategy has the name in the path', async () => {
+  it('returns the same list under every strategy with the same models, and 404 for an unknown strategy in the path', async () => {
     const { body } = await desk.get('/v1/models', apiKey);
     for (const strategy of ['default', 'quality', 'speed']) {
       assert.deepEqual((await desk.get(`/${strategy}/v1/models`, apiKey)).body, body);
@@ -190,7 +190,7 @@ describe('the list of models', () => {
       assert.equal((await desk.get(`/v1/models/${id}`, apiKey)).status, 404, id);
   });
 
-  it('has, for a key with a model list, only those models, by any of their names', async () => {
+  it("lists for a key with a model list only those models, whichever of their names the key's list has", async () => {
     const { accountId } = await desk.customer();
     const keyFor = async (allowedModels: string[]): Promise<string> =>
       (await desk.admin('POST', `/accounts/${accountId}/keys`, { name: 'narrow', allowedModels })).body.key;

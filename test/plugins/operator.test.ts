@@ -70,7 +70,7 @@ for (const name of ['Postgres', 'PGlite'] as const) {
       assert.equal((await desk.ledger.readAccount(accountId))?.postedE8, 100_000_000n);
     });
 
-    it('refuses a debit above the available money for good, so that it is not taken later', async () => {
+    it('refuses a debit above the available money and does not store it, so that it is never taken later', async () => {
       const { accountId } = await desk.customer('1');
       const debit = { amountUsd: '1.00000001', idempotencyKey: 'too much' };
       const refused = await desk.admin('POST', `/accounts/${accountId}/debits`, debit);

@@ -177,7 +177,7 @@ for (const name of ['Postgres', 'PGlite'] as const) {
       });
     }
 
-    it('keeps one session id as one hash on all nodes of a database', async () => {
+    it('stores a session id as the same hash on all nodes of a database', async () => {
       const [node, other] = [await openSessionIds(desk.database), await openSessionIds(desk.database)];
       assert.equal(node.recorded('task 7'), other.recorded('task 7'));
     });

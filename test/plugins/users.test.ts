@@ -42,7 +42,7 @@ describe('users of the console', () => {
     assert.equal(body.error.param, 'email');
   });
 
-  it('get a new password, and are disabled and enabled; each ends their sessions', async () => {
+  it('get a new password, and are disabled and enabled; each of these changes ends their sessions', async () => {
     const { email, userId } = await newUser();
     const session = { token_hash: 'a'.repeat(64), user_id: userId, expires_at: new Date(Date.now() + 60_000) };
     for (const [changes, password, canSignIn] of [
@@ -72,7 +72,7 @@ describe('users of the console', () => {
     for (const secret of [PASSWORD, 'another long password', '$scrypt$']) assert.ok(!stored.includes(secret));
   });
 
-  it('get 404 under an unknown id', async () => {
+  it('cause a 404 if their id is unknown', async () => {
     for (const id of [newId(), '1', "'"]) {
       const answer = await desk.admin('PATCH', `/users/${encodeURIComponent(id)}`, { status: 'disabled' });
       assert.equal(answer.status, 404);
@@ -90,7 +90,7 @@ describe('users of the console', () => {
     ['password', { email: 'odd@example.com', password: 12_345_678_901_234 }],
     ['role', { email: 'role@example.com', password: PASSWORD, role: 'operator' }],
   ] as const) {
-    it(`are refused over their ${field}: ${JSON.stringify(body).slice(0, 60)}`, async () => {
+    it(`are refused because of their ${field}: ${JSON.stringify(body).slice(0, 60)}`, async () => {
       const { accountId } = await desk.customer();
       const answer = await desk.admin('POST', `/accounts/${accountId}/users`, body);
       assert.equal(answer.status, 400);

@@ -6,14 +6,14 @@ import { simulateSeeds } from './simulate';
 const SEEDS = 200;
 
 describe('a simulation of processes that crash at any moment', () => {
-  it('charges exactly once what callers were told, without a gap in entries, and all sums are equal', async function () {
+  it('charges each acknowledged call exactly once, without a gap in entries, and all sums are equal', async function () {
     this.timeout(60_000);
     await simulateSeeds(1, SEEDS);
   });
 });
 
 describe('a day of calls with random prices', () => {
-  it('has the same sum, to the unit, in prices, entries, records, spending of keys and balances', async function () {
+  it('has the same sum, to the smallest unit, in prices, entries, records, spending of keys and balances', async function () {
     this.timeout(120_000);
     const day = await dayOfCalls(50_000, 1);
     assert.ok(

@@ -139,7 +139,7 @@ export function writtenCall(request: JsonObject): WrittenCall {
 /** Reads events from a file, in which the usage is an object of counts. */
 function eventsOf(given: unknown): readonly AnswerEvent[] {
   return (given as readonly (AnswerEvent & { usage?: Record<string, number> })[]).map((event) => {
-    if (event.is !== 'usage') return event;
+    if (event.kind !== 'usage') return event;
     const { reasoning, ...counts } = event.usage as unknown as Record<string, number>;
     return { ...event, usage: { ...usageOf(counts), ...(reasoning !== undefined && { reasoning }) } };
   });

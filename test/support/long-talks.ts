@@ -16,21 +16,21 @@ function many<T>(count: number, make: (at: number) => T): T[] {
 }
 
 function text(at: number): Part {
-  return { is: 'text', text: `word ${at}` };
+  return { kind: 'text', text: `word ${at}` };
 }
 
 const ASKED: Turn = { role: 'user', parts: [text(0)] };
 
 function callOf(at: number, input = '{"city":"Oslo"}'): ToolCallPart {
-  return { is: 'tool_call', id: `call_${at}`, name: `tool_${at % 7}`, input };
+  return { kind: 'tool_call', id: `call_${at}`, name: `tool_${at % 7}`, input };
 }
 
 function resultOf(at: number): Part {
-  return { is: 'tool_result', id: `call_${at}`, parts: [{ is: 'text', text: 'rain' }] };
+  return { kind: 'tool_result', id: `call_${at}`, parts: [{ kind: 'text', text: 'rain' }] };
 }
 
-const IMAGE = { is: 'image', source: { base64: 'aGk=', mediaType: 'image/png' } } as const;
-const PAGE = { is: 'document', source: { base64: 'aGk=', mediaType: 'application/pdf' }, name: 'a.b c' } as const;
+const IMAGE = { kind: 'image', source: { base64: 'aGk=', mediaType: 'image/png' } } as const;
+const PAGE = { kind: 'document', source: { base64: 'aGk=', mediaType: 'application/pdf' }, name: 'a.b c' } as const;
 
 /** The values by which each dialect gets its reasoning back. */
 const SIGNED = {
@@ -43,7 +43,7 @@ const SIGNED = {
 
 function thoughts(at: number): Part[] {
   return Object.entries(SIGNED).map(([dialect, value]) => ({
-    is: 'reasoning',
+    kind: 'reasoning',
     text: `thought ${at}`,
     signature: { upstream: UPSTREAM, dialect, value },
   }));
@@ -61,7 +61,7 @@ const LONG_TALKS: Readonly<Record<string, (entries: number) => Talk>> = {
     turns: [ASKED, ...many(entries, (at): Turn => ({ role: 'system', parts: [text(at)] })), ASKED],
   }),
   instructions: (entries) => ({
-    instructions: many(entries, (at) => ({ is: 'text', text: `rule ${at}` })),
+    instructions: many(entries, (at) => ({ kind: 'text', text: `rule ${at}` })),
     turns: [ASKED],
     cacheKey: 'cache',
   }),
@@ -75,7 +75,7 @@ const LONG_TALKS: Readonly<Record<string, (entries: number) => Talk>> = {
       ASKED,
       {
         role: 'assistant',
-        parts: many(entries, (at) => (at % 2 === 0 ? { is: 'refusal', text: 'No.' } : { is: 'text', text: '' })),
+        parts: many(entries, (at) => (at % 2 === 0 ? { kind: 'refusal', text: 'No.' } : { kind: 'text', text: '' })),
       },
       ASKED,
     ],
@@ -113,9 +113,9 @@ const LONG_TALKS: Readonly<Record<string, (entries: number) => Talk>> = {
         role: 'user',
         parts: [
           {
-            is: 'tool_result',
+            kind: 'tool_result',
             id: 'call_1',
-            parts: many(entries, (at) => (at % 2 ? IMAGE : { is: 'text', text: 'a' })),
+            parts: many(entries, (at) => (at % 2 ? IMAGE : { kind: 'text', text: 'a' })),
           },
         ],
       },
@@ -130,7 +130,7 @@ const LONG_TEXTS: Readonly<Record<string, (length: number) => Talk>> = {
     tools: [{ name: 'n'.repeat(length), input: 'json' }],
     turns: [{ role: 'user', parts: [{ ...PAGE, name: '. '.repeat(length / 2) }] }],
   }),
-  'a text': (length) => ({ turns: [{ role: 'user', parts: [{ is: 'text', text: '\n "'.repeat(length / 3) }] }] }),
+  'a text': (length) => ({ turns: [{ role: 'user', parts: [{ kind: 'text', text: '\n "'.repeat(length / 3) }] }] }),
   'an input': (length) => ({
     turns: [
       ASKED,
@@ -145,7 +145,7 @@ function idTalk(id: string): Talk {
     turns: [
       ASKED,
       { role: 'assistant', parts: [{ ...callOf(1), id }] },
-      { role: 'user', parts: [{ is: 'tool_result', id, parts: [] }] },
+      { role: 'user', parts: [{ kind: 'tool_result', id, parts: [] }] },
     ],
   };
 }
@@ -185,48 +185,53 @@ export const TALKS: readonly Shape<Conversation>[] = [
 ];
 
 function opened(at: number, part: OpenPart): AnswerEvent {
-  return { is: 'open', at, choice: 0, part };
+  return { kind: 'open', at, choice: 0, part };
 }
 
 function toolCall(at: number, isText?: true): OpenPart {
-  return { is: 'tool_call', id: `call_${at}`, name: isText ? TEXT_TOOL : `tool_${at % 7}`, ...(isText && { isText }) };
+  return {
+    kind: 'tool_call',
+    id: `call_${at}`,
+    name: isText ? TEXT_TOOL : `tool_${at % 7}`,
+    ...(isText && { isText }),
+  };
 }
 
 /** A tool whose input is text. */
 export const TEXT_TOOL = 'sql';
 
 function added(at: number, words: string): AnswerEvent {
-  return { is: 'add', at, text: words };
+  return { kind: 'add', at, text: words };
 }
 
 function closed(at: number): AnswerEvent {
-  return { is: 'close', at };
+  return { kind: 'close', at };
 }
 
 function cited(at: number, of: number): AnswerEvent {
   const citation = { url: `https://a.example/${of}`, title: 'A', quote: 'words', from: 0, to: 1 };
-  return { is: 'cite', at, citation };
+  return { kind: 'cite', at, citation };
 }
 
 const INPUT = '{"a":1}';
 
 const LONG_ANSWERS: Readonly<Record<string, (entries: number) => readonly AnswerEvent[]>> = {
   'pieces of one text': (entries) => [
-    opened(0, { is: 'text' }),
+    opened(0, { kind: 'text' }),
     ...many(entries, (at) => added(0, `word ${at} `)),
     closed(0),
   ],
   'texts and refusals in turns': (entries) =>
-    many(entries, (at) => [opened(at, { is: at % 2 ? 'refusal' : 'text' }), added(at, 'word'), closed(at)]).flat(),
+    many(entries, (at) => [opened(at, { kind: at % 2 ? 'refusal' : 'text' }), added(at, 'word'), closed(at)]).flat(),
   'pieces of reasoning': (entries) =>
     many(entries, (at) => [
-      opened(at, { is: 'reasoning' }),
+      opened(at, { kind: 'reasoning' }),
       added(at, 'thought'),
-      { is: 'sign', at, value: 'c2ln' } as const,
+      { kind: 'sign', at, value: 'c2ln' } as const,
       closed(at),
     ]).flat(),
   'citations of one text': (entries) => [
-    opened(0, { is: 'text' }),
+    opened(0, { kind: 'text' }),
     added(0, 'word'),
     ...many(entries, (at) => cited(0, at)),
     closed(0),
@@ -257,10 +262,10 @@ const LONG_ANSWERS: Readonly<Record<string, (entries: number) => readonly Answer
     closed(0),
   ],
   'reports of usage': (entries) => [
-    opened(0, { is: 'text' }),
+    opened(0, { kind: 'text' }),
     added(0, 'word'),
     closed(0),
-    ...many(entries, (at) => ({ is: 'usage', usage: usageOf({ input: 1, output: at }) }) as const),
+    ...many(entries, (at) => ({ kind: 'usage', usage: usageOf({ input: 1, output: at }) }) as const),
   ],
 };
 
@@ -269,11 +274,11 @@ export const ANSWERS: readonly Shape<readonly AnswerEvent[]>[] = Object.entries(
   name: `many ${name}`,
   most: 200_000,
   make: (size) => [
-    { is: 'begin', id: 'answer-1', model: 'model-1' },
+    { kind: 'begin', id: 'answer-1', model: 'model-1' },
     ...make(size),
-    { is: 'finish', choice: 0, reason: name.includes('without an end') ? 'length' : 'end' },
-    { is: 'usage', usage: usageOf({ input: 9, output: 9 }) },
-    { is: 'end' },
+    { kind: 'finish', choice: 0, reason: name.includes('without an end') ? 'length' : 'end' },
+    { kind: 'usage', usage: usageOf({ input: 9, output: 9 }) },
+    { kind: 'end' },
   ],
 }));
 
@@ -304,10 +309,10 @@ export const SENT: Readonly<Record<string, (events: readonly AnswerEvent[]) => S
   converse: (events) => {
     const kinds = new Map<number, OpenPart>();
     const streamed = events.flatMap((event): SseEvent[] => {
-      if (event.is === 'open') kinds.set(event.at, event.part);
+      if (event.kind === 'open') kinds.set(event.at, event.part);
       return converseEvents(event, kinds);
     });
-    const content = events.flatMap((event) => (event.is === 'add' ? [converseBlock(event, kinds)] : []));
+    const content = events.flatMap((event) => (event.kind === 'add' ? [converseBlock(event, kinds)] : []));
     const usage = { inputTokens: 9, outputTokens: 9 };
     return {
       events: [...streamed, named('messageStop', { stopReason: 'end_turn' }), named('metadata', { usage })],
@@ -321,39 +326,42 @@ function named(name: string, data: object): SseEvent {
 }
 
 function geminiPart(event: AnswerEvent): object[] {
-  if (event.is === 'add') return [{ text: event.text }];
-  if (event.is === 'sign') return [{ thoughtSignature: event.value }];
-  if (event.is !== 'open' || event.part.is !== 'tool_call') return [];
+  if (event.kind === 'add') return [{ text: event.text }];
+  if (event.kind === 'sign') return [{ thoughtSignature: event.value }];
+  if (event.kind !== 'open' || event.part.kind !== 'tool_call') return [];
   return [{ functionCall: { name: event.part.name, args: { a: 1 } } }];
 }
 
 function converseEvents(event: AnswerEvent, kinds: ReadonlyMap<number, OpenPart>): SseEvent[] {
   if (!('at' in event)) return [];
   const contentBlockIndex = event.at;
-  const is = kinds.get(event.at)?.is;
-  if (event.is === 'open' && event.part.is === 'tool_call') {
+  const kind = kinds.get(event.at)?.kind;
+  if (event.kind === 'open' && event.part.kind === 'tool_call') {
     const { id, name } = event.part;
     return [named('contentBlockStart', { contentBlockIndex, start: { toolUse: { toolUseId: id, name } } })];
   }
-  if (event.is === 'add') {
+  if (event.kind === 'add') {
     const { text: words } = event;
     const delta =
-      is === 'tool_call'
+      kind === 'tool_call'
         ? { toolUse: { input: words } }
-        : is === 'reasoning'
+        : kind === 'reasoning'
           ? { reasoningContent: { text: words } }
           : { text: words };
     return [named('contentBlockDelta', { contentBlockIndex, delta })];
   }
-  if (event.is === 'sign')
+  if (event.kind === 'sign')
     return [named('contentBlockDelta', { contentBlockIndex, delta: { reasoningContent: { signature: event.value } } })];
-  return event.is === 'close' ? [named('contentBlockStop', { contentBlockIndex })] : [];
+  return event.kind === 'close' ? [named('contentBlockStop', { contentBlockIndex })] : [];
 }
 
-function converseBlock({ at, text: words }: Extract<AnswerEvent, { is: 'add' }>, kinds: ReadonlyMap<number, OpenPart>) {
+function converseBlock(
+  { at, text: words }: Extract<AnswerEvent, { kind: 'add' }>,
+  kinds: ReadonlyMap<number, OpenPart>,
+) {
   const part = kinds.get(at);
-  if (part?.is === 'tool_call') return { toolUse: { toolUseId: part.id, name: part.name, input: { a: 1 } } };
-  if (part?.is === 'reasoning') return { reasoningContent: { reasoningText: { text: words, signature: 'c2ln' } } };
+  if (part?.kind === 'tool_call') return { toolUse: { toolUseId: part.id, name: part.name, input: { a: 1 } } };
+  if (part?.kind === 'reasoning') return { reasoningContent: { reasoningText: { text: words, signature: 'c2ln' } } };
   return { text: words };
 }
 

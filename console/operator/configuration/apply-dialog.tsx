@@ -12,16 +12,16 @@ import type { ConfigChange, Problem, Revision } from '../shapes';
 interface Props {
   /** The newest revision when the dialog opened. */
   readonly newest: number | undefined;
-  /** The revision to roll back to; absent when the operator enters another text. */
+  /** The revision to roll back to; absent if the operator enters a new text. */
   readonly restores?: Revision;
 }
 
-/** Checks a configuration, shows what it changes, and applies it to every node. Nothing is applied unchecked. */
+/** Checks a configuration, shows its changes, and applies it to every node. An unchecked configuration cannot be applied. */
 export function ApplyDialog({ newest, restores }: Props) {
   const [text, setText] = useState<string>();
   const [note, setNote] = useState('');
   const [checked, setChecked] = useState<ConfigChange>();
-  /** The newest revision that the operator has seen, or 0. A change is refused if there is a newer one. */
+  /** The newest revision that the operator has seen, or 0. The gateway rejects a change if a newer one exists. */
   const [base, setBase] = useState(newest ?? 0);
   const [failure, setFailure] = useState<Failure>();
   const [isBusy, setBusy] = useState(false);
@@ -37,7 +37,7 @@ export function ApplyDialog({ newest, restores }: Props) {
     setFailure(undefined);
     const force = (checked?.objections.length ?? 0) > 0;
     const more = { dryRun, force: !dryRun && force, ...(note !== '' && { note }) };
-    // The check of a rollback shows the newest revision for the first time.
+    // The first check of a rollback sends no If-Match, because only its result shows the newest revision.
     const isFirstSight = restores !== undefined && dryRun;
     try {
       const path = restores === undefined ? '' : `/${restores.number}/rollback`;
@@ -56,7 +56,7 @@ export function ApplyDialog({ newest, restores }: Props) {
       const failure = toFailure(error);
       setFailure(failure);
       if (failure.code !== 'PRECONDITION_FAILED') return;
-      // The next check shows what the change does to the newer revision.
+      // Compares the next check with the newer revision.
       setBase(detailsOf<{ number: number }>(failure).number ?? 0);
       setChecked(undefined);
     } finally {
@@ -138,7 +138,7 @@ function detailsOf<T>({ more: { details } }: Failure): Partial<T> {
   return (details ?? {}) as Partial<T>;
 }
 
-/** The changes in meaning that another configuration makes. */
+/** The list of what a new configuration changes in meaning; differences in notation are not shown. */
 export function Changes({ changes }: Pick<ConfigChange, 'changes'>) {
   if (changes.length === 0) return <p class="quiet">This text changes nothing.</p>;
   return (
@@ -171,7 +171,7 @@ export function Problems({ problems }: { readonly problems: readonly Problem[] }
   );
 }
 
-/** The objections to a change, which then needs force to be applied. */
+/** The gateway's objections to a change. With any of them, the operator must choose force to apply the change. */
 function Objections({ objections }: Pick<ConfigChange, 'objections'>) {
   if (objections.length === 0) return null;
   return (

@@ -14,7 +14,7 @@ interface Props {
   readonly all: readonly Revision[];
 }
 
-/** An applied configuration: its lines that differ from those of an earlier one. */
+/** A sheet with an applied revision: its lines that differ from those of an earlier revision. */
 export function RevisionSheet({ revision, all }: Props) {
   const earlier = all.filter(({ number }) => number < revision.number);
   const [base, setBase] = useState(earlier[0]?.number);
@@ -76,15 +76,15 @@ function Lines({ before, after }: { readonly before: string | undefined; readonl
 }
 
 export interface Line {
-  /** `gap` replaces lines that are in both texts and not shown. */
+  /** `gap` stands for unchanged lines that are not shown. */
   readonly kind: 'same' | 'gone' | 'new' | 'gap';
   readonly text: string;
 }
 
-/** The number of lines shown around a difference. */
+/** The number of unchanged lines shown before and after a difference. */
 const AROUND = 3;
 
-/** Returns the lines in which two texts differ, with a few lines around them; none if the texts are equal. */
+/** Returns the lines in which two texts differ, with some unchanged lines around them; none if the texts are equal. */
 function linesBetween(before: string, after: string): readonly Line[] {
   const all = compare(before.split('\n'), after.split('\n'));
   const isNear = all.map((_, at) =>
@@ -96,7 +96,7 @@ function linesBetween(before: string, after: string): readonly Line[] {
   });
 }
 
-/** Compares two texts line by line. Skips their common beginning and end before the costly comparison. */
+/** Compares two texts line by line. Skips their common beginning and end first, because the comparison is costly. */
 function compare(before: readonly string[], after: readonly string[]): readonly Line[] {
   let start = 0;
   while (start < before.length && start < after.length && before[start] === after[start]) start += 1;
@@ -109,7 +109,7 @@ function compare(before: readonly string[], after: readonly string[]): readonly 
 }
 
 function between(gone: readonly string[], added: readonly string[]): readonly Line[] {
-  // lengths[i][j] is the length of the longest common subsequence of the lines from i and from j on.
+  // lengths[i][j] is the length of the longest common subsequence of `gone` from line i on and `added` from line j on.
   const lengths = Array.from({ length: gone.length + 1 }, () => new Uint32Array(added.length + 1));
   const at = (i: number, j: number) => lengths[i]?.[j] ?? 0;
   for (let i = gone.length - 1; i >= 0; i -= 1) {

@@ -17,7 +17,7 @@ const CREDENTIAL_TONES: Readonly<Record<Upstream['credentials'][number]['state']
   missing: 'bad',
 };
 
-/** One upstream: its health, credentials and prices, and its vendor's report. */
+/** The sheet of one upstream: its health, credentials and prices, and its vendor's usage report. */
 export function UpstreamSheet({ upstream, onClose }: { readonly upstream: Upstream; readonly onClose: () => void }) {
   const { attempts, credentials, models } = upstream;
   return (
@@ -77,7 +77,7 @@ const PRICE_COLUMNS: readonly Column<Upstream['models'][number]>[] = [
   { title: 'Cache read', isNumber: true, cell: ({ pricePerMillion }) => <Amount usd={pricePerMillion.cacheRead} /> },
 ];
 
-/** The difference between the vendor's report of yesterday and the records. */
+/** The panel that compares the vendor's usage report of yesterday with the gateway's records. */
 function Invoice({ name }: { readonly name: string }) {
   const path = `/admin/v1/invoices/${encodeURIComponent(name)}/comparison`;
   const { data, failure } = useResource<Comparison>(path);
@@ -122,7 +122,7 @@ function Invoice({ name }: { readonly name: string }) {
   );
 }
 
-/** Why the upstream receives no calls, or until when; undefined if there is nothing to say. */
+/** Returns why the upstream receives no calls, or until when; undefined if it receives calls. */
 export function reasonOf(upstream: Upstream): ComponentChildren {
   const { takenOut, ejectedUntil, restsUntil, disabledReason } = upstream;
   const until = ejectedUntil ?? restsUntil;

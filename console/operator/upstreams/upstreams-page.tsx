@@ -153,7 +153,7 @@ function enable(upstream: Upstream): void {
 
 export const pathOf = ({ name }: Upstream) => `/admin/v1/upstreams/${encodeURIComponent(name)}`;
 
-/** Makes one small real call and shows its result. */
+/** A dialog that makes one small real call to an upstream and shows the result. */
 function TestDialog({ upstream }: { readonly upstream: Upstream }) {
   const [model, setModel] = useState('');
   const [tested, setTested] = useState<Tested>();

@@ -13,14 +13,14 @@ const COUNTS = { callsPerMinute: 'Calls per minute', tokensPerMinute: 'Tokens pe
 type Amount = keyof typeof AMOUNTS;
 type Count = keyof typeof COUNTS;
 
-/** Where keys are kept in the interface, and where the models are to which a key can be limited. */
+/** The interface paths of keys, and of the models that a key can be limited to. */
 export interface KeyPaths {
   readonly keys: string;
   readonly ofKey: (key: ApiKey) => string;
   readonly models: string;
 }
 
-/** The answers that name the models: the customer's catalog, or the operator's list of upstreams. */
+/** An answer that lists models: the customer's catalog, or the operator's list of upstreams. */
 type ModelSource = Partial<Pick<Catalog, 'models'>> & {
   readonly items?: readonly { readonly models: readonly { readonly name: string }[] }[];
 };
@@ -29,7 +29,7 @@ export function openKeyDialog(paths: KeyPaths, key?: ApiKey): void {
   showDialog(<KeyDialog paths={paths} apiKey={key} />);
 }
 
-/** Creates or edits a key. An empty field means no limit. */
+/** A dialog that creates or edits a key. An empty field means no limit. */
 function KeyDialog({ paths, apiKey: key }: { readonly paths: KeyPaths; readonly apiKey: ApiKey | undefined }) {
   const { data } = useResource<ModelSource>(paths.models);
   const names = (data?.models ?? data?.items?.flatMap(({ models }) => models) ?? []).map(({ name }) => name);
@@ -49,7 +49,7 @@ function KeyDialog({ paths, apiKey: key }: { readonly paths: KeyPaths; readonly 
       const given = Object.entries({ ...changes, expiresAt }).filter(([, value]) => value !== null);
       return ask<NewApiKey>(paths.keys, { method: 'POST', body: { name, ...Object.fromEntries(given) } });
     }
-    // A past expiry may stay, but the gateway rejects it if it is sent again.
+    // Sends the expiry only if it was changed, because the gateway rejects an expiry in the past.
     const body = { name, ...changes, ...(until !== expiry && { expiresAt }) };
     return ask<ApiKey>(paths.ofKey(key), { method: 'PATCH', body });
   };
@@ -105,25 +105,25 @@ function fieldsOf(key: ApiKey | undefined, expiry: string): readonly FormPart[] 
   ];
 }
 
-/** Reads a list separated by spaces or commas; null if it is empty. */
+/** Reads a list separated by spaces or commas; null if the text is empty or absent. */
 function listOf(text = ''): readonly string[] | null {
   const list = text.split(/[\s,]+/).filter((each) => each !== '');
   return list.length === 0 ? null : list;
 }
 
-/** The most models that are listed without a search field. */
+/** The largest number of models that the list shows without a search field. */
 const FEW = 8;
 
 interface ModelChoiceProps {
   readonly names: readonly string[];
-  /** null allows all models, including future ones. */
+  /** The names of the allowed models; null allows all models, including future ones. */
   readonly chosen: readonly string[] | null;
   readonly onChange: (chosen: readonly string[] | null) => void;
 }
 
 function ModelChoice({ names: known, chosen, onChange }: ModelChoiceProps) {
   const [words, setWords] = useState('');
-  // The list includes chosen models that are no longer served, so that they can be removed.
+  // Includes allowed models that no upstream serves any more, so that the user can remove them.
   const names = [...new Set([...known, ...(chosen ?? [])])];
   const shown = names.filter((name) => name.toLowerCase().includes(words.trim().toLowerCase()));
   const toggle = (name: string) =>
@@ -176,7 +176,7 @@ const GRACES = [
   { value: '0', text: 'Stop it now' },
 ] as const;
 
-/** Gives a key a new secret. The old one works during the grace period, so that programs can switch to the new one. */
+/** Opens a dialog that rotates a key's secret. The old secret works during the grace period, so that programs can switch to the new one. */
 export function rotate(paths: KeyPaths, key: ApiKey): void {
   decide({
     title: 'Rotate the key',
@@ -203,7 +203,7 @@ export function rotate(paths: KeyPaths, key: ApiKey): void {
 
 export function revoke(paths: KeyPaths, key: ApiKey): void {
   const { lastUsedAt } = key;
-  // The admin API does not report the last use to operators.
+  // The admin API does not report a key's last use to operators, so the text omits it.
   const lastUse =
     lastUsedAt === undefined ? '' : lastUsedAt === null ? 'was never used.' : `was last used ${showAgo(lastUsedAt)}.`;
   decide({

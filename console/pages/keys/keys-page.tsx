@@ -18,7 +18,7 @@ const STATUSES = [
 ] as const;
 
 const PAGE_ROWS = 50;
-/** How often the keys are read again, because their spending grows while the page is open. */
+/** The interval of reading keys again, in ms, because their spending grows while the page is open. */
 const EVERY_MS = 5_000;
 const PATHS: KeyPaths = { keys: 'keys', ofKey: ({ id }) => `keys/${id}`, models: 'catalog' };
 

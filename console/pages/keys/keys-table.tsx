@@ -12,7 +12,7 @@ import { type KeyPaths, openKeyDialog, revoke, rotate } from './key-dialogs';
 interface Props {
   readonly list: Resource<List<ApiKey>>;
   readonly paths: KeyPaths;
-  /** The link of the name, to the usage records of the key. */
+  /** Returns the link to the key's usage records. Absent if the key's name is no link. */
   readonly hrefOf?: (key: ApiKey) => string;
   readonly isLastUseKnown?: boolean;
   /** Whether the user's role may change keys. */
@@ -92,7 +92,7 @@ const COLUMNS: readonly Column<ApiKey>[] = [
   timeColumn('Created', ({ createdAt }) => createdAt, { room: 'from-l', as: showDate }),
 ];
 
-/** The spent amount of a key. Held money is included in a lighter colour, because calls may spend it in a moment. */
+/** The spent amount of a key. A lighter colour shows held money, because running calls may spend it soon. */
 function Spent({ apiKey }: { readonly apiKey: ApiKey }) {
   const { balanceLimit, spentUsd, heldUsd } = apiKey;
   if (spentUsd === null || heldUsd === null) return NONE;

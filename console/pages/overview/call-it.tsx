@@ -6,7 +6,7 @@ import { hrefOf } from '../../router';
 import type { Catalog } from '../../shapes';
 import { type Call, GROUPS } from './snippets';
 
-/** The model in a snippet while the account has no model with its protocols. */
+/** The model that snippets show if the account has no model with a fitting protocol. */
 const EXAMPLE_MODEL: Call['model'] = { name: 'a-model', protocols: [], context: 200_000, maxOutput: 32_000 };
 
 /** Snippets to paste: a first call, and the settings of agents. */
@@ -53,7 +53,7 @@ export function CallIt({ catalog }: { readonly catalog: Catalog | undefined }) {
   );
 }
 
-/** The name of an address without a strategy. */
+/** The name of the choice "no strategy", which uses the public address without a strategy. */
 const DEFAULT = 'default';
 
 function addressOf({ publicUrl, strategies }: Catalog, strategy: string): string {

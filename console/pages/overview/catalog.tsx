@@ -7,7 +7,7 @@ import { UpstreamState } from '../../parts/values';
 import type { Model, Upstream } from '../../shapes';
 import { showMaybeDuration } from '../../times';
 
-/** The most models that are listed without a search field. */
+/** The largest number of models that the list shows without a search field. */
 const FEW = 8;
 
 const price = (of: 'input' | 'output' | 'cacheRead' | 'cacheWrite') => (model: Model) =>

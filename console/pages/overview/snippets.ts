@@ -1,6 +1,6 @@
 import type { Model, Protocol } from '../../shapes';
 
-/** The call that a snippet makes. */
+/** The address and model of the call in a snippet. */
 export interface Call {
   /** The gateway's public address, with the strategy if one is chosen. */
   readonly url: string;
@@ -9,9 +9,9 @@ export interface Call {
 
 export interface Snippet {
   readonly name: string;
-  /** The protocols of the snippet; its model must have one of them. */
+  /** The protocols of the snippet. It is offered for models with at least one of them. */
   readonly protocols: readonly [Protocol, ...Protocol[]];
-  /** A note for the reader beside the lines. */
+  /** A remark for the user, shown beside the lines. */
   readonly note?: string;
   write(call: Call): string;
 }
@@ -21,7 +21,7 @@ interface SnippetGroup {
   readonly snippets: readonly [Snippet, ...Snippet[]];
 }
 
-/** The request of a call, in the notation of each language. */
+/** The input of a call, as a literal in JSON, Python and TypeScript. */
 interface Sent {
   readonly name: 'messages' | 'input';
   readonly json: string;
@@ -95,7 +95,7 @@ export const GROUPS: readonly [SnippetGroup, ...SnippetGroup[]] = [
   },
 ];
 
-/** A call that the OpenAI SDKs offer. */
+/** An OpenAI SDK method, with its arguments, for one protocol. */
 interface OpenaiCall {
   readonly path: string;
   readonly method: string;
@@ -180,7 +180,7 @@ const ${answer} = await client.${method}({
 console.log(${answer}.${shown});`;
 }
 
-/** The settings that point agents at the gateway, as in docs/clients.md. `npm run agents` tries those of Claude Code, Codex and OpenCode. */
+/** Returns the settings that point Claude Code at the gateway, as in docs/clients.md. `npm run agents` tests those of Claude Code, Codex and OpenCode. */
 
 export function claudeCode({ url, model }: Call): string {
   return `export ANTHROPIC_BASE_URL=${url}
@@ -199,7 +199,7 @@ env_key = "TOLLGATE_API_KEY"
 wire_api = "responses"`;
 }
 
-/** OpenCode's package for each protocol. */
+/** The npm package that OpenCode uses for each protocol. */
 const OPENCODE_PACKAGES = {
   messages: '@ai-sdk/anthropic',
   chat: '@ai-sdk/openai-compatible',

@@ -17,7 +17,7 @@ interface Bar {
 
 const TICKS = 5;
 
-/** A sandbox's life drawn to scale: its states, what they cost, and how they were paid. Each lane is also a table below. */
+/** A chart of a sandbox's life to scale: its states, their cost and their payment. A table below repeats each lane. */
 export function BillPicture({ record }: { readonly record: Pictured }) {
   const nowMs = Date.now();
   const [beginMs, endMs] = spanOf(record, nowMs);
@@ -73,7 +73,7 @@ export function BillPicture({ record }: { readonly record: Pictured }) {
   );
 }
 
-/** Returns the range of the picture: from the first shown time to the end of the last paid time. */
+/** Returns the start and end of the chart in ms: from the first shown time to the end of the last paid period. */
 function spanOf(record: Pictured, nowMs: number): readonly [number, number] {
   const { events, usageSegments, billingPeriods } = record;
   const firsts = [events[0]?.createdAt, usageSegments[0]?.startsAt, billingPeriods[0]?.startedAt];
@@ -90,7 +90,7 @@ function spanOf(record: Pictured, nowMs: number): readonly [number, number] {
 }
 
 function stateBars(record: Pictured, nowMs: number): readonly Bar[] {
-  // Several events may report the same state.
+  // Keeps only events that change the state, because several events may report the same one.
   const changes = record.events.filter(({ currentState }, at, all) => currentState !== all[at - 1]?.currentState);
   const ends = changes.slice(1).map(({ createdAt }) => Date.parse(createdAt));
   return changes.flatMap(({ id, currentState, createdAt }, at) => {

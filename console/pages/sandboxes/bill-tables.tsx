@@ -53,7 +53,7 @@ export function SegmentsTable({ segments }: { readonly segments: readonly Segmen
 interface PeriodsProps {
   readonly periods: readonly Period[];
   readonly totalCost: string;
-  /** Whether all periods are present, so that their sum is the total. */
+  /** Whether all periods are loaded. Only then is their sum the total. */
   readonly isWhole: boolean;
 }
 

@@ -58,7 +58,7 @@ interface Item {
   readonly error?: string | undefined;
 }
 
-/** What happened, newest first, because the last item is the one most often wanted. */
+/** A list of past events, newest first, because users most often want the last one. */
 function History({ title, items }: { readonly title: string; readonly items: readonly Item[] }) {
   return (
     <Panel title={title}>

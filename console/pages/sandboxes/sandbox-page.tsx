@@ -184,7 +184,7 @@ type Lists = Pick<SandboxRecord, (typeof LISTS)[number]>;
 
 const PAGE_ROWS = 100;
 
-/** Completes a record on request. A record has only the newest part of its history; the audit has all of it. */
+/** Returns the whole record once the user asks for it. A record has only the newest part of its history; its audit has all of it. */
 function useWholeRecord(record: SandboxRecord) {
   const [isWanted, setWanted] = useState(false);
   const [lists, setLists] = useState<Lists>();

@@ -14,7 +14,7 @@ const TONES: Readonly<Record<string, Tone>> = {
   TERMINATED: 'plain',
 };
 
-/** Converts the contract's upper-case words to readable text. */
+/** Converts an upper-case value of the contract, such as a state, to readable text. */
 export function toWords(word: string): string {
   const words = word.toLowerCase().replaceAll('_', ' ');
   return words.charAt(0).toUpperCase() + words.slice(1);
@@ -32,7 +32,7 @@ const COLOURS: Readonly<Record<string, string>> = {
   FAILED: 'var(--bad)',
 };
 
-/** Returns the colour of a state in pictures. */
+/** Returns the colour of a state in charts. */
 export function colourOf(state: string): string {
   return COLOURS[state] ?? 'var(--text-3)';
 }

@@ -73,7 +73,7 @@ function optionOf(value: string | undefined): Option | undefined {
   return value === undefined ? undefined : { value, text: value };
 }
 
-/** Offers the typed text itself, because clients choose these ids and the gateway has no list of them. */
+/** Offers the typed text as the only option, because clients choose session and agent ids and the gateway has no list of them. */
 async function asWritten(words: string): Promise<readonly Option[]> {
   const id = words.trim();
   return id === '' ? [] : [{ value: id, text: id }];
@@ -88,7 +88,7 @@ async function findKeys(words: string): Promise<readonly Option[]> {
   }));
 }
 
-/** Reads the name of a key, because the address of the page has only its id. */
+/** Fetches the name of the filtered key, because the page's address has only the key's id. */
 function useKeyOption(id: string | undefined): Option | undefined {
   const key = useResource<ApiKey>(id === undefined ? undefined : `keys/${encodeURIComponent(id)}`);
   if (id === undefined) return undefined;
@@ -172,7 +172,7 @@ export const FILTERS = ['key', 'model', 'upstream', 'status', 'session', 'agent'
 
 type Values = Readonly<Record<(typeof FILTERS)[number], string | undefined>>;
 
-/** The filter of the records. The page's address contains it, so that users can save, send and return to it. */
+/** The filter of the usage records. The page's address contains the filter, so that users can bookmark and share it. */
 interface Filter extends Values {
   readonly range: Range;
 }
@@ -212,13 +212,13 @@ function readRange(query: URLSearchParams): Range {
   return { preset: Object.hasOwn(PRESETS, preset) ? (preset as Preset) : STANDARD };
 }
 
-/** Returns the query parts of a range; undefined removes a part. */
+/** Returns the query parts that express a range; a part is undefined if the address must not have it. */
 function writeRange(range: Range): Record<string, string | undefined> {
   if (range.preset === undefined) return { range: undefined, from: range.from, to: range.to };
   return { range: range.preset === STANDARD ? undefined : range.preset, from: undefined, to: undefined };
 }
 
-/** Returns the filter as the interface's query. A preset range has no end, so that it includes new records. */
+/** Returns the interface's query for a filter. A preset range has no end, so that it includes new records. */
 export function toQuery(filter: Filter, nowMs: number): Readonly<Record<string, string | undefined>> {
   const { range } = filter;
   const times =

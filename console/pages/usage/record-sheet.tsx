@@ -13,7 +13,7 @@ import type { ExplainedRecord, Pass } from '../../shapes';
 import { showDuration, showWhole } from '../../times';
 import { Status } from './records';
 
-/** What happened to the money, for each ending of a call; docs/money.md. */
+/** What happened to the money of a call, by the record's `billing`; docs/money.md. */
 const BILLING: Readonly<Record<ExplainedRecord['billing'], string>> = {
   actual: 'Charged by the reported usage',
   estimated: 'Charged by an estimate, because the upstream reported no usage',
@@ -22,7 +22,7 @@ const BILLING: Readonly<Record<ExplainedRecord['billing'], string>> = {
   expired: 'Not charged: the call was lost, and its hold released',
 };
 
-/** One call in full: its cost and the reasons for it, and how it was answered. */
+/** The sheet of one call: its cost with the reasons, and how it was answered. */
 export function RecordSheet({ requestId, onClose }: { readonly requestId: string; readonly onClose: () => void }) {
   const { data, failure } = useResource<ExplainedRecord>(`usage/${encodeURIComponent(requestId)}`);
   return (
@@ -85,7 +85,7 @@ function Details({ record }: { readonly record: ExplainedRecord }) {
   );
 }
 
-/** A session or an agent, with a link to all of its calls. */
+/** The call's session or agent, with a link to all calls with the same id. */
 function Narrowing({ name, id }: { readonly name: 'session' | 'agent'; readonly id: string | null }) {
   if (id === null) return null;
   return (
@@ -114,7 +114,7 @@ function ModelName({ record: { model, modelRequested } }: { readonly record: Exp
 interface TokenRow {
   readonly name: string;
   readonly tokens: number | null;
-  /** The price per million; in the last row the cost. */
+  /** The price per million tokens in USD; in the last row the cost of the call. */
   readonly usd: ComponentChildren;
 }
 
@@ -183,7 +183,7 @@ const METERS: Readonly<Record<string, string>> = {
   codeExecution: 'Code executions',
 };
 
-/** Returns the rows of a pass. The pass is named if there are several, or if another model, tier, speed or region was charged. */
+/** Returns the rows of a pass. They name the pass if there are several, and the model, tier, speed or region if the upstream charged another one. */
 function passRows({ model, tier, speed, geo, ...counts }: Pass, at: number, all: readonly Pass[]) {
   const own = [model, tier, speed, geo].filter((each) => each !== undefined);
   const words = [...(all.length > 1 ? [`Pass ${at + 1}`] : []), ...own];

@@ -12,7 +12,7 @@ import { changeQuery, hrefOf, place } from '../../router';
 import type { List, UsageRecord } from '../../shapes';
 import { showDay, showDuration, showSeconds, showWhole } from '../../times';
 
-/** A column of the records. `room` hides a usual column on narrow screens. */
+/** A column of the records. `room` hides one of the usual columns on narrow screens. */
 interface RecordColumn extends Column<UsageRecord> {
   readonly id: string;
   readonly title: string;
@@ -120,7 +120,7 @@ export function ColumnsMenu({ chosen, onChange }: MenuProps) {
                   <input
                     type="checkbox"
                     checked={chosen.includes(id)}
-                    // The last column stays chosen, because an empty choice means the usual columns.
+                    // The last chosen column cannot be removed, because an empty choice means the usual columns.
                     disabled={chosen.length === 1 && chosen[0] === id}
                     onChange={() =>
                       onChange(chosen.includes(id) ? chosen.filter((each) => each !== id) : [...chosen, id])
@@ -144,7 +144,7 @@ interface Props {
   readonly list: Resource<List<UsageRecord>>;
   readonly columns: readonly RecordColumn[];
   readonly isLive: boolean;
-  /** The request id of the open record. */
+  /** The request id of the record that the sheet shows; undefined if the sheet is closed. */
   readonly opened: string | undefined;
   readonly empty: ComponentChildren;
 }
@@ -153,7 +153,7 @@ const BONES = 12;
 
 export function RecordsTable({ list, columns, isLive, opened, empty }: Props) {
   const isNew = useNewcomers(list.data?.items, isLive);
-  // A user's own choice of columns is shown whole and scrolls.
+  // Columns that the user chose are shown on every screen width.
   const isUsual = columns.map(({ id }) => id).join() === USUAL_COLUMNS.join();
   const linkTo = (requestId: string) => {
     const query = new URLSearchParams(place.value.query);
@@ -187,7 +187,7 @@ export function RecordsTable({ list, columns, isLive, opened, empty }: Props) {
   );
 }
 
-/** Tells which records arrived while the page was open; those of the first load are not new. */
+/** Returns which records arrived while the page was open. Records of the first load do not count as new. */
 function useNewcomers(records: readonly UsageRecord[] | undefined, isLive: boolean) {
   const known = useRef<Set<string> | undefined>(undefined);
   useEffect(() => {

@@ -60,7 +60,7 @@ function namesOf({ starts, interval }: Series): readonly string[] {
   return starts.map((start) => showStart(start, interval));
 }
 
-/** Returns the ticks of the axis: clock times within one day, else the beginning of each day. */
+/** Returns the labels of the axis: clock times within one day, otherwise the beginning of each day. */
 function ticksOf({ starts, interval, from, to }: Series): readonly string[] {
   const isOneDay = Date.parse(to) - Date.parse(from) <= 26 * 3_600_000;
   if (interval === 'day' || interval === 'month') return starts.map((start) => showStart(start, interval));
@@ -139,7 +139,7 @@ interface FiguresProps {
   readonly cell: (column: number, point: number) => string;
 }
 
-/** The chart as a table, for users who prefer to read. It is built only when opened, because it can be long. */
+/** The chart as a table, for users who prefer numbers. The page builds it only when opened, because it can be long. */
 function Figures({ names, columns, cell }: FiguresProps) {
   const [isOpen, setOpen] = useState(false);
   const from: Column<number> = { title: 'From', cell: (point) => names[point] };

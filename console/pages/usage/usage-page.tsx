@@ -18,14 +18,14 @@ import { UsageChart } from './usage-chart';
 
 const PAGE_ROWS = 50;
 const EVERY_MS = 1_000;
-/** The shortest time between two reads of totals and chart. A read for every new record would cost too much, because each counts all records. */
+/** The shortest time between two reads of totals and chart, in ms. A read for every new record would cost too much, because each read sums all records. */
 const SUMS_EVERY_MS = 4_000;
 
 const COLUMNS_NAME = 'tollgate-usage-columns';
 
 export function UsagePage() {
   const { query } = place.value;
-  // The parts of the query that select records; those of the chart and the sheet do not.
+  // The query parts that select records; parts for the chart and the sheet select none.
   const asked = ['range', 'from', 'to', ...FILTERS].map((name) => query.get(name)).join('\n');
   // biome-ignore lint/correctness/useExhaustiveDependencies: a new filter only when the selection changes
   const { filter, wanted } = useMemo(() => {
@@ -87,7 +87,7 @@ export function UsagePage() {
   );
 }
 
-/** The totals of all records that pass the filter. */
+/** Returns the key numbers of all records that match the filter. */
 function statsOf(totals: Totals | undefined): readonly Stat[] {
   const slower = ({ p50, p90, p99 }: Percentiles) =>
     p50 === null ? 'not measured' : `p90 ${showMaybeDuration(p90)} · p99 ${showMaybeDuration(p99)}`;
@@ -124,7 +124,7 @@ function recallColumns(): readonly string[] {
   return kept === undefined || kept.length === 0 ? USUAL_COLUMNS : kept;
 }
 
-/** Returns a number that follows `value` at once, but changes at most once in `everyMs`. */
+/** Returns `value`, but changes the returned number at most once in `everyMs`. The first change is immediate. */
 function useSlowed(value: number, everyMs: number): number {
   const [slowed, setSlowed] = useState({ value, atMs: 0 });
   useEffect(() => {

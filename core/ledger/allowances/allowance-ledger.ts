@@ -31,9 +31,9 @@ interface AllowanceLedgerOptions {
   readonly inner: Calls & AllowanceStore;
   readonly log: Logger;
   readonly spool?: AllowanceSpool;
-  /** Signals that the outbox of this account has a new entry. */
+  /** Reports to the shipper that the outbox of this account has a new entry. */
   nudge?(accountId: string): void;
-  /** Whether a key has enough traffic for an allowance; tests replace it. */
+  /** Returns whether a key has enough traffic for an allowance; tests replace this function. */
   readonly isHot?: (traffic: KeyTraffic) => boolean;
 }
 
@@ -42,19 +42,19 @@ const REPORT_AFTER_MS = 50;
 const REPORT_AFTER_CALLS = 64;
 
 const LOOK_EVERY_MS = 1_000;
-/** A lease that was renewed more recently than this lasts until the next look. */
+/** A lease that was renewed less than this long ago lasts until the next check, so it is not renewed yet. */
 const RENEW_AFTER_MS = 500;
 /** A node gives back the allowance of a key without calls after QUIET_MS, and forgets the key after FORGOTTEN_MS. */
 const QUIET_MS = 1_000;
 const FORGOTTEN_MS = 60_000;
-/** How long a node waits before it asks again: for an allowance (ASK_AGAIN_MS), and for a larger one (ENLARGE_AGAIN_MS). */
+/** How long a node waits before it requests again: an allowance (ASK_AGAIN_MS), or a larger one (ENLARGE_AGAIN_MS). */
 const ASK_AGAIN_MS = 1_000;
 const ENLARGE_AGAIN_MS = 10;
 
-/** How many ended calls this node remembers at least, to answer repeated requests. */
+/** How many ended calls this node keeps at least, to answer repeated requests for them. */
 const ENDED_KNOWN = 1_000;
 
-/** How long a balance read waits for this node's own reports. */
+/** How long a balance query waits for this node's own reports to be applied. */
 const READ_WITHIN_MS = 200;
 const STOP_WITHIN_MS = 2_000;
 
@@ -63,7 +63,7 @@ interface Key extends Payer {
   allowance: Allowance | undefined;
   isAsking: boolean;
   askAgainAt: number;
-  /** The last settle that cost more than its hold. One follows the other, because each must learn how much money was left for it. */
+  /** The last settle that cost more than its hold. Such settles run one after the other, because each must know how much money the previous one left. */
   enlarging: Promise<unknown>;
 }
 
@@ -75,8 +75,8 @@ interface Ended {
 }
 
 /**
- * The calls of a node that takes money in advance. It holds and settles the calls of busy keys in memory, and reports them in
- * batches to the ledger that all nodes share. Everything else goes to the shared ledger unchanged.
+ * The calls of a node that uses allowances (money granted in advance). It holds and settles the calls of busy keys in memory, and reports
+ * them in batches to the ledger that all nodes share. All other operations go to the shared ledger unchanged.
  */
 export class AllowanceLedger implements Calls {
   readonly #inner: Calls & AllowanceStore;
@@ -114,12 +114,12 @@ export class AllowanceLedger implements Calls {
     this.#looking = setInterval(() => this.#look(), LOOK_EVERY_MS).unref();
   }
 
-  /** Whether this process reports the calls of this generation. */
+  /** Returns whether this process reports the calls of the allowance with this generation. */
   has(generation: string): boolean {
     return this.#generations.has(generation);
   }
 
-  /** Gives back all allowances. Reports that the ledger does not accept now stay on disk. */
+  /** Gives back all allowances. Reports that the ledger does not accept now stay on disk for the next start. */
   readonly stop: Stop = async () => {
     this.#isStopped = true;
     clearInterval(this.#looking);
@@ -135,7 +135,7 @@ export class AllowanceLedger implements Calls {
     assertAmount(amountE8);
     const before = this.#reservedBefore(request);
     if (before !== undefined) return before;
-    // A hold without a deadline never uses an allowance, nor does one whose deadline comes before an allowance's lease would end.
+    // A hold uses an allowance only if it lasts at least as long as an allowance's lease. A hold without a deadline never does.
     if (!((request.lifetimeMs ?? 0) >= ALLOWANCE_LEASE_MS)) return this.#inner.reserve(request);
     const key = this.#keyOf(request);
     key.traffic.count(amountE8);
@@ -177,7 +177,7 @@ export class AllowanceLedger implements Calls {
     );
   }
 
-  /** Settles an open call, except what of its cost no money covers. */
+  /** Settles an open call. `shortfallE8`, the part of its cost that no money covers, is not charged. */
   #settle(call: OpenCall, request: SettleRequest, shortfallE8: bigint): MaybeLater<SettleOutcome> {
     const { rid, record } = request;
     if (call.allowance.isLost) {
@@ -220,7 +220,7 @@ export class AllowanceLedger implements Calls {
     return this.#ended.get(request.rid) === undefined ? this.#inner.renew(request) : { outcome: 'not_open' };
   }
 
-  /** Enlarges the hold of an open call to its cost. Returns how much of it no money covers. */
+  /** Enlarges the hold of an open call to its cost. Returns the part of the cost that no money covers. */
   #enlarge(call: OpenCall, costE8: bigint): Promise<bigint> {
     const { allowance } = call;
     const key = this.#keyOf(allowance);
@@ -245,7 +245,7 @@ export class AllowanceLedger implements Calls {
     return call;
   }
 
-  /** Ends a call, and remembers its outcome for repeated requests. */
+  /** Ends a call, and keeps its outcome to answer repeated requests. */
   #end(call: OpenCall, ended: ReportedCall): MaybeLater<unknown> {
     const { allowance, rid } = call;
     this.#open.delete(rid);
@@ -255,7 +255,7 @@ export class AllowanceLedger implements Calls {
     return this.#changedAt(allowance);
   }
 
-  /** Reports a change of an allowance. If its money was recalled, the caller waits for the report, because another call may need that money. */
+  /** Records a change of an allowance for a report. If its money was recalled, the caller waits for the report, because another call may need that money. */
   #changedAt(allowance: Allowance): MaybeLater<unknown> {
     if (!allowance.admits) return this.#reporter.report(allowance);
     if (allowance.ended.length >= REPORT_AFTER_CALLS) this.#reportNow(allowance);
@@ -282,7 +282,7 @@ export class AllowanceLedger implements Calls {
     for (const keys of this.#keys.values()) yield* keys.values();
   }
 
-  /** Asks for an allowance of a key, or for a larger one. No call waits for it. */
+  /** Requests an allowance for a key, or a larger one, from the shared ledger. No call waits for it. */
   #ask(key: Key, keyRev: number): void {
     const { allowance, traffic, accountId, keyId } = key;
     const now = performance.now();
@@ -306,10 +306,13 @@ export class AllowanceLedger implements Calls {
         key.allowance = new Allowance(key, { generation, keyRev, freeE8: answer.freeE8, askedAt });
         key.askAgainAt = 0;
       })
-      // If the answer was lost, the ledger takes the grant back when its lease ends.
+      // If the ledger granted the allowance but its answer was lost, the ledger takes the grant back when the lease ends.
       .catch((error: unknown) => {
         if (!(error instanceof LedgerUnavailable))
-          this.#log.error({ reason: String(error) }, 'no allowance was granted');
+          this.#log.error(
+            { reason: String(error) },
+            'the request for an allowance failed; calls of the key continue on the shared ledger',
+          );
       })
       .finally(() => {
         key.isAsking = false;
@@ -325,7 +328,7 @@ export class AllowanceLedger implements Calls {
     void this.#reporter.report(allowance);
   }
 
-  /** Collects changes for a moment and reports them together. */
+  /** Collects changes for REPORT_AFTER_MS and reports them together. */
   #reportSoon(allowance: Allowance): void {
     this.#changed.add(allowance);
     this.#reportingSoon ??= setTimeout(() => {
@@ -336,7 +339,7 @@ export class AllowanceLedger implements Calls {
     }, REPORT_AFTER_MS);
   }
 
-  /** Runs once a second: renews the leases of used keys, and gives back those of quiet keys. */
+  /** Runs once a second. It renews the leases of used keys, and gives back the allowances of quiet keys. */
   #look(): void {
     const now = performance.now();
     for (const key of this.#allKeys()) {
@@ -367,7 +370,7 @@ export class AllowanceLedger implements Calls {
     }
   }
 
-  /** Drops an allowance that the ledger has lost. The spool then settles its calls one by one, except those that Postgres has. */
+  /** Drops an allowance that the ledger has lost. The spool then settles its calls one by one, except those that are already in Postgres. */
   #lose(allowance: Allowance): void {
     allowance.isLost = true;
     this.#generations.delete(allowance.generation);
@@ -385,7 +388,7 @@ export class AllowanceLedger implements Calls {
     return this.#inner.readKey(payer);
   }
 
-  /** Reports this node's changes first, so that the balance it shows includes every answer it has given. */
+  /** Reports this node's changes first, so that the balance then read includes every call that this node has answered. */
   async #reportOwn(accountId: string): Promise<void> {
     const keys = [...(this.#keys.get(accountId)?.values() ?? [])];
     const reports = keys.flatMap(({ allowance }) => {

@@ -1,27 +1,27 @@
 /**
- * The operations of the shared ledger for allowances: money that a node takes in advance.
+ * The operations of the shared ledger for allowances: money that a node gets in advance.
  *
- * An allowance belongs to one key at one node, and its generation identifies it. All of it counts as held on account and key. It
- * has two parts: the money that open calls hold, and free money.
+ * An allowance belongs to one key at one node, and its generation identifies it. All of its money counts as held on the account and the
+ * key. The money has two parts: what open calls hold, and free money.
  *
- * Amounts are E8 (1e-8 USD). Every operation is safe to repeat: a grant by its generation, a report by its sequence.
+ * Amounts are E8 (1e-8 USD). Every operation is safe to repeat: the ledger recognizes a grant by its generation, a report by its sequence.
  */
 import type { Payer } from '../ledger';
 
 export interface GrantRequest extends Payer {
-  /** UUIDv7, made by the node. */
+  /** The id of the allowance: a UUIDv7 that the node makes. */
   readonly generation: string;
-  /** The revision of the key's settings that the node uses. */
+  /** The revision of the key's settings that the node has cached. */
   readonly keyRev: number;
   readonly wantE8: bigint;
-  /** How much must stay available on account and key beside the allowance. */
+  /** How much must stay available on the account and the key after the grant. */
   readonly besideE8: bigint;
   /** The smallest amount worth granting: if less is available, the ledger grants nothing. */
   readonly minE8: bigint;
   readonly leaseMs: number;
 }
 
-/** `limited`: the key has a per-minute limit. `recalled`: an operation lacked money in the last 10 s. */
+/** `limited`: the key has a per-minute limit. `recalled`: in the last 10 s, an operation of the account lacked money. In both cases nothing is granted. */
 export type GrantOutcome =
   | { readonly outcome: 'granted'; readonly freeE8: bigint }
   | { readonly outcome: 'not_ready' | 'unknown_account' | 'frozen' | 'unknown_key' | 'revoked' | 'stale_key' }
@@ -29,40 +29,40 @@ export type GrantOutcome =
 
 export interface ReportRequest extends Payer {
   readonly generation: string;
-  /** One more than the sequence of the previous report; the first report has 1. */
+  /** The number of this report; the first report of an allowance has 1. */
   readonly sequence: number;
   readonly keyRev: number;
-  /** UUIDv7 of the report's entry; the embedded time becomes the `created_at` of its row. */
+  /** The UUIDv7 of the report's outbox entry; its embedded time becomes the `created_at` of the entry's row. */
   readonly rid: string;
-  /** The calls that ended since the previous report (format: reported-calls.ts). `costE8` is their cost, `digest` a hash of their ids and costs. */
+  /** The calls that ended since the previous report (format: reported-calls.ts). `costE8` is their charged cost, `digest` a hash of their ids and costs. */
   readonly calls: string;
   readonly costE8: bigint;
-  /** The part of the calls' cost beyond `costE8`, which cannot be charged. */
+  /** The part of the calls' cost that exceeds `costE8` and cannot be charged. */
   readonly shortfallE8: bigint;
   readonly digest: string;
-  /** The sum that open calls hold. */
+  /** The sum of what open calls hold. */
   readonly openE8: bigint;
   /** Free money that the node gives back and no longer uses. */
   readonly giveE8: bigint;
-  /** Free money that the node wants in addition to what it keeps. If it does not admit calls, this is all that it wants. */
+  /** Free money that the node requests in addition to what it keeps. If `admits` is false, this is all that it requests. */
   readonly wantE8: bigint;
   readonly besideE8: bigint;
-  /** Whether the node may be admitting calls from free money. */
+  /** Whether the node may currently be admitting calls from free money. */
   readonly admits: boolean;
-  /** Whether the node waits for missing money that other allowances may have. */
+  /** Whether the node waits for missing money that other nodes' allowances may have. */
   readonly isPatient: boolean;
-  /** Whether an open call needs a larger hold because it already cost that much. Even a frozen account pays for it. */
+  /** Whether an open call needs a larger hold because it has already cost more. Even a frozen account pays for it. */
   readonly isSettling: boolean;
   readonly leaseMs: number;
 }
 
 /**
- * `reported`: the ledger has applied this report, now or earlier; `freeE8` is the free money after it. `mayAdmit`: the ledger has
- * renewed the lease. If it is false, the node must stop admitting calls and give back its free money. `uncoveredE8`: what open
- * calls hold without money behind it, because the lease had ended or a hold grew beyond what was available.
+ * `reported`: the ledger has applied this report, now or earlier; `freeE8` is the free money after it. `mayAdmit`: the ledger has renewed
+ * the lease. If it is false, the node must stop admitting calls and give back its free money. `uncoveredE8`: the part of the open calls'
+ * holds that no money covers, because the lease had ended or a hold grew beyond what was available.
  *
- * `recalling`: other allowances may have the missing money, and the node repeats the report. `unknown_generation`: the ledger has
- * lost the allowance, or one of its reports. `other_report`: the ledger has this sequence with other calls.
+ * `recalling`: other allowances may have the missing money, and the node repeats the report. `unknown_generation`: the ledger has lost the
+ * allowance, or one of its reports. `other_report`: the ledger has a report with this sequence and other calls.
  */
 export type ReportOutcome =
   | {
@@ -74,7 +74,7 @@ export type ReportOutcome =
   | { readonly outcome: 'not_ready' | 'unknown_generation' | 'other_report' | 'recalling' };
 
 export interface LastReport {
-  /** The number of the report; 0 is the grant. */
+  /** The number of the report; 0 for the grant, before any report. */
   readonly sequence: number;
   readonly digest: string;
 }
@@ -82,23 +82,23 @@ export interface LastReport {
 export interface AllowanceStore {
   grant(request: GrantRequest): Promise<GrantOutcome>;
   report(request: ReportRequest): Promise<ReportOutcome>;
-  /** Returns the last report that the ledger has of an allowance, or undefined if it does not know the generation. */
+  /** Returns the last report of an allowance that the ledger has applied; undefined if the ledger does not know the generation. */
   lastReport(accountId: string, generation: string): Promise<LastReport | undefined>;
-  /** Publishes to all nodes at once that an operation needs money of this account. */
+  /** Publishes to all nodes at once that an operation needs money that allowances of this account have. */
   recall(accountId: string): void;
   /**
-   * Calls the listener when an operation lacks money that allowances of this account may have. A node that misses the event
-   * learns it from the answer to its next report.
+   * Calls the listener when an operation lacks money that allowances of this account may have. A node that misses the event gets the same
+   * information in the answer to its next report.
    */
   onRecall(listener: (accountId: string) => void): void;
 }
 
 /**
- * How long a node may admit calls from free money, by the ledger's clock. The node counts from before its request, and stops
+ * How long a node may admit calls from free money, by the ledger's clock. The node counts from the moment before its request and stops
  * earlier: after ADMIT_MS.
  */
 export const ALLOWANCE_LEASE_MS = 3_000;
 export const ADMIT_MS = 2_000;
 
-/** How long an operation waits for recalled money, by its own clock; longer than any lease. */
+/** How long an operation waits for recalled money, by its node's clock. It is longer than any allowance's lease. */
 export const RECALL_WAIT_MS = 3_200;

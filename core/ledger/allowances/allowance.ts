@@ -12,11 +12,11 @@ export interface OpenCall {
   amountE8: bigint;
 }
 
-/** How many of the key's usual holds must stay available on account and key beside an allowance. */
+/** How many of the key's median holds must stay available on the account and the key beside an allowance. */
 const HOLDS_BESIDE = 20n;
 const MIN_HOLDS = 10n;
 
-/** Returns how much free money a new allowance asks for: enough for some calls. */
+/** Returns how much free money a new allowance requests at least: enough for ten median holds. */
 export function minFree(medianHoldE8: bigint): bigint {
   return MIN_HOLDS * medianHoldE8;
 }
@@ -26,30 +26,30 @@ export function besideOf(medianHoldE8: bigint): bigint {
 }
 
 /**
- * Money of one key that this node has in advance, as the node sees it. The shared ledger never counts less than the node does.
- * The node spends free money only after the ledger has granted it, and subtracts what it gives back before it reports that.
+ * One key's allowance as this node sees it: money granted in advance. The shared ledger never counts less money for it than the node does.
+ * The node spends free money only after the ledger has granted it. It subtracts money that it gives back before it reports that.
  */
 export class Allowance implements Payer {
   readonly accountId: string;
   readonly keyId: string;
   readonly generation: string;
   keyRev: number;
-  /** Whether the node may admit calls from free money while its lease lasts. */
+  /** Whether the node may admit calls from free money; if true, only until its lease ends. */
   admits = true;
   /** Whether the ledger no longer knows this allowance. */
   isLost = false;
   freeE8: bigint;
   openE8 = 0n;
   ended: ReportedCall[] = [];
-  /** Whether there is something to report: a call that began, ended or changed its hold. */
+  /** Whether there is a change to report: a call that began, ended or changed its hold. */
   isChanged = false;
-  /** Whether a call needs a larger hold because it already cost that much. */
+  /** Whether an open call needs a larger hold because it has already cost more. */
   isSettling = false;
   sequence = 0;
   reportedAt = performance.now();
   #lease: Moment;
   #freeWhenSentE8 = 0n;
-  /** The most that was open at once since the last report, and the cost of a report's calls. Both decrease slowly. */
+  /** The most money that open calls held at once since the last report, and the cost of the calls of one report. Both decrease slowly. */
   #maxOpenE8 = 0n;
   #spentE8 = 0n;
 
@@ -62,7 +62,7 @@ export class Allowance implements Payer {
     this.#lease = granted.askedAt;
   }
 
-  /** Whether free money covers a call of this amount now. */
+  /** Returns whether free money covers a call of this amount now. */
   covers(amountE8: bigint, keyRev: number): boolean {
     return (
       this.admits && this.freeE8 >= amountE8 && this.keyRev === keyRev && !this.isLost && mayAdmitSince(this.#lease)
@@ -76,7 +76,7 @@ export class Allowance implements Payer {
     this.isChanged = true;
   }
 
-  /** Ends a call: what it did not cost is free again. */
+  /** Ends a call. The part of its hold that it did not cost becomes free again. */
   end(call: OpenCall, ended: ReportedCall): void {
     this.openE8 -= call.amountE8;
     this.freeE8 += call.amountE8 - ended.costE8;
@@ -85,8 +85,8 @@ export class Allowance implements Payer {
   }
 
   /**
-   * Enlarges the hold of an open call. If free money does not suffice, the rest is owed: the node admits no call from this
-   * allowance until the next report is answered.
+   * Enlarges the hold of an open call. If free money does not suffice, the free money becomes negative. The node then admits no call from
+   * this allowance until the ledger has answered the next report.
    */
   enlarge(call: OpenCall, moreE8: bigint): void {
     this.freeE8 -= moreE8;
@@ -95,14 +95,14 @@ export class Allowance implements Payer {
     this.isChanged = true;
   }
 
-  /** Undoes an increase of a call's hold that the money did not cover. */
+  /** Undoes an increase of a call's hold, because no money covered it. */
   shrink(call: OpenCall, lessE8: bigint): void {
     this.openE8 -= lessE8;
     call.amountE8 -= lessE8;
     this.isChanged = true;
   }
 
-  /** Makes the next report: all ended calls, and how much is to be free from then on. */
+  /** Makes the next report: all ended calls, and the free money that the node wants afterwards. */
   report(medianHoldE8: bigint, wantsMore: boolean): ReportRequest {
     const { ended: calls, isSettling } = this;
     this.ended = [];
@@ -140,13 +140,13 @@ export class Allowance implements Payer {
     };
   }
 
-  /** Returns how much should be free: half more than what may be open at once, plus what calls cost until the report after the next is answered. */
+  /** Returns how much money should be free: 1.5 times the most that was open at once, minus what is open, plus twice one report's cost. */
   #wantedFree(medianHoldE8: bigint): bigint {
     const spareE8 = (this.#maxOpenE8 * 3n) / 2n - this.openE8;
     return largest(spareE8, minFree(medianHoldE8)) + 2n * this.#spentE8;
   }
 
-  /** Applies the ledger's answer to a report that was first sent at that moment. */
+  /** Applies the ledger's answer to a report that was first sent at `sentAt`. */
   answered({ freeE8, mayAdmit }: Extract<ReportOutcome, { outcome: 'reported' }>, sentAt: Moment): void {
     this.reportedAt = sentAt.monotonicMs;
     this.freeE8 = freeE8 + this.freeE8 - this.#freeWhenSentE8;
@@ -155,23 +155,17 @@ export class Allowance implements Payer {
   }
 }
 
-/**
- * Reduces an amount by an eighth per report. A quiet key's amount takes seconds to decrease and a busy key's a moment, because
- * busy keys report more often.
- */
+/** Reduces an amount by an eighth per report. A quiet key's amount decreases over seconds, and a busy key's at once, because busy keys report more often. */
 function sinking(amountE8: bigint): bigint {
   return (amountE8 * 7n) / 8n;
 }
 
-/**
- * Hashes the fields of the calls that affect charges. Two reports with one sequence number are the same only if their digests are
- * equal.
- */
+/** Hashes the fields of the calls that affect charges. Two reports with one sequence number are the same only if their digests are equal. */
 export function digestOf(calls: readonly ReportedCall[]): string {
   return createHash('sha1').update(calls.map(headOf).join('\n')).digest('base64url');
 }
 
-/** A moment on two clocks: the monotonic clock, which is never set, and the wall clock, which continues while the machine sleeps. */
+/** A moment on two clocks: the monotonic clock, which is never set, and the wall clock, which also runs while the machine is suspended. */
 interface Moment {
   readonly monotonicMs: number;
   readonly wallMs: number;
@@ -182,8 +176,8 @@ export function rightNow(): Moment {
 }
 
 /**
- * Whether a node may admit calls on a lease that it asked for at that moment. After a suspension, only the wall clock shows how
- * much time has passed. After the wall clock was set back, only the monotonic clock does.
+ * Returns whether a node may still admit calls on a lease that it requested at that moment. After a suspension, only the wall clock shows
+ * how much time has passed. After the wall clock was set back, only the monotonic clock does.
  */
 function mayAdmitSince({ monotonicMs, wallMs }: Moment): boolean {
   return performance.now() - monotonicMs < ADMIT_MS && Date.now() - wallMs < ADMIT_MS;

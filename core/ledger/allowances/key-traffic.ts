@@ -4,7 +4,7 @@ const HOT_CALLS = 20;
 const SECOND_MS = 1_000;
 const HOLDS_KEPT = 15;
 
-/** How much a key is used at this node. This decides whether the key gets an allowance, and how large it is. */
+/** How often a key is used at this node, and the size of its holds. This decides whether the key gets an allowance, and how large it is. */
 export class KeyTraffic {
   #second = 0;
   #calls = 0;
@@ -27,8 +27,8 @@ export class KeyTraffic {
   }
 
   /**
-   * Whether more than HOT_CALLS calls came in the last second. Calls of the previous clock second count by the share of it that
-   * lies within that time.
+   * Returns whether the key had more than HOT_CALLS calls in the last second. Calls of the previous clock second count in proportion to how
+   * much of it lies within that time.
    */
   isHot(): boolean {
     const now = performance.now();

@@ -1,8 +1,9 @@
 /**
- * Calls that ended on an allowance, as the text of one report. Each line is `<reservation id> <ending> <cost> <record>`.
+ * Calls that an allowance paid for and that have ended, as the text of one report. Each line is `<reservation id> <ending> <cost>
+ * <record>`.
  *
- * The cost is the charged amount in E8, followed by `+` and the uncharged rest if there is one. A record is JSON on one line, so
- * the ledger passes it on without parsing it.
+ * The cost is the charged amount in E8, followed by `+` and the uncharged rest if there is one. A record is JSON on one line, so the ledger
+ * passes it on without parsing it.
  */
 
 export type CallEnding = 'settled' | 'released' | 'expired';
@@ -10,11 +11,11 @@ export type CallEnding = 'settled' | 'released' | 'expired';
 export interface ReportedCall {
   readonly rid: string;
   readonly ending: CallEnding;
-  /** The charged amount. */
+  /** The charged part of the cost. */
   readonly costE8: bigint;
-  /** The part of the cost that no money was there for. `costE8` does not include it. */
+  /** The part of the cost that no money covered. `costE8` does not include it. */
   readonly shortfallE8: bigint;
-  /** JSON of the usage record without its cost, or of the facts of an expired call; empty for none. */
+  /** The JSON of the usage record without its cost, or of the facts of an expired call; empty if there is neither. */
   readonly record: string;
 }
 
@@ -22,15 +23,12 @@ export function writeCalls(calls: readonly ReportedCall[]): string {
   return calls.map((call) => `${headOf(call)} ${call.record}`).join('\n');
 }
 
-/** Returns the part of a call's line that decides about money. */
+/** Returns the fields of a call's line that affect charges. */
 export function headOf({ rid, ending, costE8, shortfallE8 }: ReportedCall): string {
   return shortfallE8 === 0n ? `${rid} ${ending} ${costE8}` : `${rid} ${ending} ${costE8}+${shortfallE8}`;
 }
 
-/**
- * Reads the lines that `writeCalls` wrote. `shortfalls` names the calls that were not charged in full, one per line: `<place of
- * the call, from 0> <E8>`.
- */
+/** Parses the lines that `writeCalls` wrote. `shortfalls` names the calls that were not charged in full, one per line: `<index of the call, from 0> <E8>`. */
 export function readCalls(text: string, shortfalls = ''): readonly ReportedCall[] {
   const missing = new Map(shortfalls === '' ? [] : shortfalls.split('\n').map(readShortfall));
   return text === '' ? [] : text.split('\n').map((line, place) => readCall(line, missing.get(place) ?? 0n));

@@ -10,7 +10,7 @@ import { type AllowanceStore, RECALL_WAIT_MS, type ReportOutcome, type ReportReq
 
 /** Keeps the calls and reports of an allowance on disk; see `Spool`. */
 export interface AllowanceSpool {
-  /** Resolves when the line is on disk. Only then a report is sent. */
+  /** Resolves when the line is on disk. A report is sent only after that. */
   keep(line: Opening | KeptReport): Promise<void>;
 }
 
@@ -18,9 +18,9 @@ interface ReporterOptions {
   readonly store: AllowanceStore;
   readonly log: Logger;
   readonly spool: AllowanceSpool | undefined;
-  /** Returns the next report of an allowance, which asks for more money if the key is busy. */
+  /** Returns the next report of an allowance. The report requests more money if the key is busy. */
   next(allowance: Allowance): ReportRequest;
-  /** Signals that the outbox of this account has a new entry. */
+  /** Reports to the shipper that the outbox of this account has a new entry. */
   nudge(accountId: string): void;
   lost(allowance: Allowance): void;
 }
@@ -46,7 +46,7 @@ const uncovered = new Counter({
   registers: [metrics],
 });
 
-/** Sends the reports of allowances to the ledger: one report of an allowance at a time, each repeated until it is answered. */
+/** Sends the reports of allowances to the ledger: one report of an allowance at a time, each repeated until the ledger answers it. */
 export class Reporter {
   readonly #options: ReporterOptions;
   readonly #underWay = new Map<Allowance, Promise<ReportOutcome>>();
@@ -57,7 +57,7 @@ export class Reporter {
     this.#options = options;
   }
 
-  /** Reports everything that happened until now. A report under way may lack the latest changes, so all callers share the next one. */
+  /** Reports everything that happened until now. A report that is already being sent may lack the latest changes, so all callers share the next one. */
   report(allowance: Allowance): Promise<ReportOutcome> {
     const before = this.#underWay.get(allowance);
     if (before === undefined) return this.#begin(allowance);
@@ -100,10 +100,13 @@ export class Reporter {
       if (rids.length > 0) nudge(allowance.accountId);
       if (answer.uncoveredE8 > 0n) uncovered.inc(Number(formatUsd(answer.uncoveredE8)));
       allowance.answered(answer, sentAt);
-      // If the ledger has recalled the money meanwhile, the node gives back what is free at once.
+      // If the ledger has recalled the money meanwhile, the node gives back its free money at once.
       if (report.admits && !answer.mayAdmit) void this.report(allowance);
     } else if (answer.outcome !== 'not_ready') {
-      log.warn({ generation: allowance.generation, outcome: answer.outcome }, 'the ledger lost an allowance');
+      log.warn(
+        { generation: allowance.generation, outcome: answer.outcome },
+        'the ledger no longer has an allowance of this node; its calls are settled one by one',
+      );
       lost(allowance);
     }
     return answer;
@@ -118,7 +121,10 @@ export class Reporter {
       const isPatient = performance.now() < patientUntil;
       const answer = await store.report({ ...report, isPatient }).catch((error: unknown) => {
         if (!(error instanceof LedgerUnavailable))
-          log.error({ reason: String(error) }, 'the ledger did not accept a report of an allowance; it is retried');
+          log.error(
+            { reason: String(error) },
+            'the ledger failed to apply a report of an allowance; the report is retried',
+          );
         return { outcome: 'not_ready' } as const;
       });
       if (answer.outcome !== 'not_ready' && answer.outcome !== 'recalling') return answer;

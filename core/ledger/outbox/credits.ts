@@ -12,7 +12,7 @@ export interface CreditRow {
   readonly idempotency_key: string;
   readonly note: string | null;
   readonly created_at: Date;
-  /** The balance after this credit. It is set when the credit's entry is dropped with its month. */
+  /** The balance after this credit. The partition task sets it when it drops the month that contains the credit's entry. */
   readonly dropped_posted_e8?: bigint | null;
 }
 
@@ -22,8 +22,8 @@ const FIRST_ID = '00000000-0000-0000-0000-000000000000';
 const CREDITS_AT_ONCE = 500;
 
 /**
- * Returns ids of credits that have a row in Postgres and no entry yet: in order, after a given id, 500 at most. The process that
- * wrote the row may have stopped before it sent the credit to the ledger, or the entry is still on its way.
+ * Returns ids of credits that have a row in Postgres and no entry yet: in order, after a given id, 500 at most. Either the process that
+ * wrote the row stopped before it sent the credit to the ledger, or the shipper has not shipped the entry yet.
  */
 export async function unsentCredits(
   database: Knex,
@@ -42,8 +42,8 @@ export async function unsentCredits(
 }
 
 /**
- * Sends a credit to the ledger; safe to repeat by its id. If the ledger refuses the credit, its row is deleted, so that no
- * process sends it later, when the balance may be another. The row's lock keeps other processes from sending it meanwhile.
+ * Sends a credit to the ledger; safe to repeat, because the ledger knows the credit's id. If the ledger refuses the credit, this deletes
+ * its row, because a later attempt would meet another balance. A lock on the row keeps other processes from sending the credit meanwhile.
  * Returns undefined if the row does not exist.
  */
 export async function sendCredit(
@@ -56,7 +56,7 @@ export async function sendCredit(
   if (row === undefined) return undefined;
   const { account_id: accountId, amount_e8: amountE8, dropped_posted_e8: droppedE8 = null } = row;
   if (droppedE8 !== null) return { outcome: 'credited', postedE8: droppedE8 };
-  // The ledger remembers an id only for a while after its entry was written. After that, the entry shows that the credit was booked.
+  // The ledger forgets a credit's id some time after its entry was written. From then on, only the entry shows that the credit was booked.
   const entry = { account_id: accountId, rid: creditId, kind: 'credit', created_at: new Date(timeOfId(creditId)) };
   const written = await transaction('ledger_entries')
     .where(entry)
@@ -76,7 +76,7 @@ export async function sendCredit(
   return sent;
 }
 
-/** Sends all credits that have no entry yet. Returns how many there were. */
+/** Sends all credits that have no entry yet to the ledger. Returns how many it sent. */
 export async function resendCredits({
   ledger,
   database,
@@ -88,7 +88,7 @@ export async function resendCredits({
     for (const id of ids) {
       const sent = await database.transaction((transaction) => sendCredit(ledger, transaction, id, 'recovery'));
       if (sent !== undefined && sent.outcome !== 'credited')
-        log.warn({ creditId: id, outcome: sent.outcome }, 'the ledger rejected a credit that Postgres has');
+        log.warn({ creditId: id, outcome: sent.outcome }, 'the ledger rejected a credit that is recorded in Postgres');
     }
     count += ids.length;
     ids = await unsentCredits(database, { after: ids.at(-1) });

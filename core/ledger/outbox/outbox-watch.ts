@@ -6,9 +6,9 @@ import type { Stop } from '../../base/resources';
 import type { Outbox } from '../ledger';
 import type { Shipper } from './shipper';
 
-/** Watches how many entries wait for Postgres, because calls continue without Postgres only up to a bound. */
+/** Watches how many entries wait for Postgres, because the gateway admits calls without Postgres only up to a bound. */
 interface OutboxWatch {
-  /** Whether new calls are refused. Operations that close calls are always accepted. */
+  /** Whether the gateway refuses new calls because the outbox is full. The ledger always accepts operations that close calls. */
   isFull(): boolean;
   readonly stop: Stop;
 }
@@ -49,7 +49,7 @@ export function startOutboxWatch({ ledger, shipper, log, everyMs = LOOK_EVERY_MS
 
   const look = async () => {
     const oldestAgeMs = shipper.oldestAgeMs();
-    // An empty outbox is not measured, because measuring takes one command per shard.
+    // An outbox without entries is not measured, because measuring costs one command per shard.
     const taken = oldestAgeMs === 0 ? 0 : await ledger.outboxShare();
     share.set(taken);
     age.set(oldestAgeMs / 1_000);
@@ -61,11 +61,11 @@ export function startOutboxWatch({ ledger, shipper, log, everyMs = LOOK_EVERY_MS
     else
       log.error(
         { share: taken, level },
-        'the outbox is filling up because entries wait for Postgres; at 0.7 of the memory new calls are refused',
+        "the outbox is filling up because entries wait for Postgres; at 0.7 of the ledger's memory new calls are refused",
       );
   };
 
-  // A failure needs no handling, because an unavailable ledger refuses calls by itself.
+  // A failed measurement needs no handling, because an unavailable ledger already refuses calls.
   const times = { everyMs, firstAfterMs: everyMs, atRestMs: LOOK_AT_REST_EVERY_MS };
   const loop = startLoop(look, { ...times, whenFailed: () => undefined });
   return { isFull: () => level === 'full', stop: loop.stop };

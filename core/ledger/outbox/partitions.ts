@@ -5,24 +5,24 @@ import { withoutTimeLimit } from '../../storage/silent-connections';
 interface PartitionsOptions {
   readonly database: Knex;
   readonly log: Logger;
-  /** For how many whole months before the current one usage records and upstream attempts are kept; undefined keeps all. */
+  /** How many whole months before the current one usage records and upstream attempts are kept; undefined keeps all. */
   readonly usageMonths?: number | undefined;
-  /** The same for entries of the ledger. One checkpoint per account replaces the dropped entries. */
+  /** How many whole months before the current one ledger entries are kept; undefined keeps all. One checkpoint per account replaces dropped entries. */
   readonly entryMonths?: number | undefined;
 }
 
 const TABLES = ['ledger_entries', 'usage_records', 'upstream_attempts'] as const;
 type Table = (typeof TABLES)[number];
 
-/** How many months in advance partitions are made, so that no process has to run on the first of a month. */
+/** How many months in advance partitions are created, so that no process needs to run on the first day of a month. */
 const MONTHS_AHEAD = 2;
 
-/** The advisory lock of this task; the number is arbitrary. Processes that run the task at the same time wait for each other. */
+/** The Postgres advisory lock of this task; the number is arbitrary. Processes that run the task at the same time wait for each other. */
 const LOCK = 0x70_6c_69;
 
 /**
- * Makes the partitions of this month and the next ones, and drops those that are older than what is kept. Any number of processes
- * may repeat it. Returns the names of the partitions that it made and dropped.
+ * Creates the partitions of this month and the next ones, and drops those older than the retention. Any number of processes may repeat it.
+ * Returns the names of the partitions that it created and dropped.
  */
 export async function keepPartitions(options: PartitionsOptions, now = new Date()): Promise<readonly string[]> {
   const { database, log, usageMonths, entryMonths } = options;
@@ -46,11 +46,11 @@ export async function keepPartitions(options: PartitionsOptions, now = new Date(
     }
     return done;
   });
-  if (changed.length > 0) log.info({ partitions: changed }, 'partitions of the database were created or dropped');
+  if (changed.length > 0) log.info({ partitions: changed }, 'partitions of database tables were created or dropped');
   return changed;
 }
 
-/** Returns the moment before which at least one table may have lost rows, or undefined if no rows were ever dropped. */
+/** Returns the time before which at least one table may lack rows because partitions were dropped; undefined if none was ever dropped. */
 export async function droppedBefore(database: Knex): Promise<Date | undefined> {
   const starts: number[] = [];
   for (const table of TABLES) {
@@ -62,8 +62,8 @@ export async function droppedBefore(database: Knex): Promise<Date | undefined> {
 }
 
 /**
- * Makes the partition of a month, and moves the month's rows there from the default partition. That one has rows only after
- * months in which no process made partitions.
+ * Creates the partition of a month, and moves the month's rows there from the default partition. The default partition has rows only if no
+ * process created partitions for months.
  */
 async function createMonth(trx: Knex, table: Table, now: Date, ahead: number): Promise<readonly string[]> {
   const start = monthStart(now, ahead);
@@ -84,7 +84,7 @@ async function createMonth(trx: Knex, table: Table, now: Date, ahead: number): P
   return [partition];
 }
 
-/** Returns the partitions older than what is kept, oldest first. */
+/** Returns the partitions older than the retention, oldest first. */
 async function olderThan(trx: Knex, table: Table, now: Date, months: number | undefined): Promise<readonly string[]> {
   if (months === undefined) return [];
   const oldestKept = suffixOf(monthStart(now, -months));
@@ -93,14 +93,14 @@ async function olderThan(trx: Knex, table: Table, now: Date, months: number | un
   );
 }
 
-/** Returns the names that end in a month, oldest first. */
+/** Returns the partition names that end in a month, oldest first. */
 function byMonth(names: readonly string[]): readonly string[] {
   return names
     .filter((name) => /_\d{4}_\d{2}$/.test(name))
     .sort((one, other) => (one.slice(-7) < other.slice(-7) ? -1 : 1));
 }
 
-/** Deletes the sums of the hours whose records were dropped. For the first partition, which has no lower bound, it deletes all earlier ones. */
+/** Deletes the hourly usage sums of dropped records. For the first partition, which has no lower bound, it deletes all earlier sums. */
 async function dropSums(trx: Knex, partition: string): Promise<void> {
   const month = `${partition.slice(-7).replace('_', '-')}-01`;
   const from = partition.startsWith('usage_records_to_') ? '-infinity' : month;
@@ -111,7 +111,7 @@ async function dropSums(trx: Knex, partition: string): Promise<void> {
   );
 }
 
-/** Writes where each account's chain continues after the dropped entries. */
+/** Writes a checkpoint per account: where the account's chain continues after the dropped entries. */
 async function writeCheckpoints(trx: Knex, partition: string): Promise<void> {
   await trx.raw(
     `INSERT INTO ledger_checkpoints (account_id, seq, posted_e8)
@@ -120,7 +120,7 @@ async function writeCheckpoints(trx: Knex, partition: string): Promise<void> {
   );
 }
 
-/** Marks the credits of dropped entries as booked, because a credit without an entry is sent to the ledger again. */
+/** Marks the credits of dropped entries as booked, because the gateway would send a credit without an entry to the ledger again. */
 async function rememberCredits(trx: Knex, partition: string): Promise<void> {
   await trx.raw(
     `UPDATE credits SET dropped_posted_e8 = entry.posted_e8 FROM ${partition} AS entry

@@ -11,7 +11,7 @@ export interface UsageRow {
   readonly record: string;
   /** null for a call that was refused before it had a reservation. */
   readonly rid: string | null;
-  /** The report whose entry charges for the call; undefined for a call that has an entry of its own. */
+  /** The allowance report whose entry charges for the call; undefined for a call with its own entry. */
   readonly reportId?: string;
   readonly costE8: bigint;
 }
@@ -22,12 +22,12 @@ export interface UsageRow {
  */
 
 /**
- * Writes new entries, advances the end of each account's chain, and adds up what each key has spent on each day. Returns how many
- * entries are new. It also returns the accounts whose chain was already past a new entry, because the ledger has gone back in
- * time. All parts of the statement see the tables as they were before it.
+ * Writes new entries, advances the end of each account's chain, and adds up what each key has spent on each day. Returns how many entries
+ * are new. It also returns the accounts whose chain was already past a new entry, because the ledger has gone back in time. All parts of
+ * the statement see the tables as they were before it.
  *
- * The charges are filtered while they are summed. With a filter before the join, Postgres expects one charge and compares every
- * entry with every other. That takes 253 µs of its CPU per entry instead of 20 for 1,500 entries, and 67 instead of 40 for 150.
+ * The statement filters charges while it sums them. With a filter before the join, Postgres expects one charge and compares every entry
+ * with every other one. For 1,500 entries, that costs 253 µs of Postgres' CPU per entry instead of 20; for 150 entries, 67 instead of 40.
  */
 const INSERT_ENTRIES = `
   WITH entry AS (
@@ -56,7 +56,7 @@ const INSERT_ENTRIES = `
     SELECT DISTINCT written.account_id FROM written JOIN ledger_accounts AS chain USING (account_id)
     WHERE written.seq <= chain.seq)) AS "steppedBack"`;
 
-/** Continues a statement with rows `caused (account_id, key_id, e8)`: adds them to the sums of their keys and accounts. */
+/** Continues a statement that has the rows `caused (account_id, key_id, e8)`: adds each amount to the sums of its key and its account. */
 export const ADD_CAUSED_EXCESS = `
   , of_keys AS (
     UPDATE api_keys SET excess_e8 = least(excess_e8 + caused.e8, ${MAX_AMOUNT_E8})
@@ -65,9 +65,9 @@ export const ADD_CAUSED_EXCESS = `
   FROM (SELECT account_id, sum(e8) AS e8 FROM caused GROUP BY 1) AS caused WHERE accounts.id = caused.account_id`;
 
 /**
- * Writes usage records. A call whose reserve got no answer is refused, and its record has no reservation. If the ledger had
- * applied that reserve after all, the entry that gives the hold back brings the call's record again, with its reservation. An
- * excess that the request of a new record caused is added to its key and its account.
+ * Writes usage records. A call whose reserve got no answer is refused, and its record has no reservation. If the ledger applied that
+ * reserve anyway, the entry that returns the hold contains the call's record again, with its reservation. If a new record's request caused
+ * an excess, the statement adds it to the record's key and account.
  */
 const INSERT_USAGE = `
   WITH record AS MATERIALIZED (
@@ -87,7 +87,7 @@ const INSERT_USAGE = `
     WHERE excess_e8 > 0 AND (flags @> '["suspect"]') IS NOT TRUE)
   ${ADD_CAUSED_EXCESS}`;
 
-/** Returns a statement that inserts the attempts of records. It leaves existing attempts as they are. */
+/** Returns a statement that inserts the upstream attempts of `records`. It does not change existing attempts. */
 function insertAttemptsOf(records: string): string {
   return `
   INSERT INTO upstream_attempts (request_id, account_id, ${ATTEMPT_SQL.columns})
@@ -100,11 +100,11 @@ function insertAttemptsOf(records: string): string {
 
 interface InsertedEntries {
   readonly newRows: number;
-  /** Accounts for which an entry is new, although their chain in the database is already past its number. */
+  /** Accounts with a new entry whose number their chain in the database has already passed. */
   readonly steppedBack: readonly string[];
 }
 
-/** Writes entries. It leaves existing rows as they are, so an entry that is written more than once counts once. */
+/** Writes entries. It does not change existing rows, so an entry that is written twice counts once. */
 export async function insertEntries(database: Knex, entries: readonly OutboxEntry[]): Promise<InsertedEntries> {
   const rows = JSON.stringify(entries.map(entryRow));
   const answer = await database.raw<{ rows: [InsertedEntries] }>(INSERT_ENTRIES, { rows });
@@ -116,10 +116,10 @@ export async function insertUsage(database: Knex, rows: readonly UsageRow[]): Pr
   await database.raw(INSERT_USAGE, { rows: `[${rows.map(usageJson).join(',')}]` });
 }
 
-/** Attempts without a usage record, or of a record that was written before. */
+/** Upstream attempts without a usage record, or of a usage record that was written earlier. */
 interface AttemptsRow {
   readonly requestId: string;
-  /** null for an operator's test. */
+  /** null for an operator's test of an upstream. */
   readonly accountId: string | null;
   readonly made: readonly RecordedAttempt[];
 }
@@ -128,12 +128,12 @@ const INSERT_ATTEMPTS = insertAttemptsOf(
   'jsonb_to_recordset(:rows::jsonb) AS given ("requestId" text, "accountId" uuid, made jsonb)',
 );
 
-/** Writes attempts that come without their usage record: those of mirrors and of operators' tests. It leaves existing attempts as they are. */
+/** Writes upstream attempts that have no usage record with them: those of mirrored calls and of operators' tests. It does not change existing attempts. */
 export async function insertAttempts(database: Knex, rows: readonly AttemptsRow[]): Promise<void> {
   if (rows.length > 0) await database.raw(INSERT_ATTEMPTS, { rows: JSON.stringify(rows) });
 }
 
-/** Returns a row as JSON. The ledger's values come last, because they override the record's: in JSON, the last of repeated members counts. */
+/** Returns a row as JSON. The ledger's values come last and override those of the record, because the last of repeated members counts in JSON. */
 function usageJson({ record, rid, reportId, costE8 }: UsageRow): string {
   const more = JSON.stringify({ rid, reportId, costE8: costE8.toString() });
   return `${record.slice(0, record.lastIndexOf('}'))},${more.slice(1)}`;
@@ -153,18 +153,18 @@ function entryRow(entry: OutboxEntry): object {
     ofCall: records > 0,
     calls: entry.calls && records,
     createdAt: new Date(timeOfId(entry.rid)).toISOString(),
-    // An entry's id in the outbox begins with the time of the ledger's clock.
+    // An entry's id in the outbox begins with the time in ms of the ledger's clock.
     day: new Date(Number.parseInt(entry.id, 10)).toISOString().slice(0, 10),
   };
 }
 
-/** A usage record of an entry. */
+/** A usage record that belongs to a ledger entry. */
 export interface EntryUsage extends UsageRow {
   readonly rid: string;
   readonly accountId: string;
 }
 
-/** Returns the usage records of an entry: that of its call, those of its report's calls, or none. */
+/** Returns the usage records of an entry: one for a call, one for each call of a report, or none. */
 export function usageRowsOf({ record, calls, rid, accountId, amountE8, kind }: OutboxEntry): readonly EntryUsage[] {
   if (calls !== undefined)
     return calls
@@ -189,7 +189,7 @@ const EXPIRED = JSON.stringify({
   billing: 'expired',
 });
 
-/** Returns the usage record of a call whose hold expired, made of the facts that the hold had. */
+/** Returns the usage record of a call whose hold expired, made from the facts stored with the hold. */
 export function expiredRecord(facts: string): string {
   return `${EXPIRED.slice(0, -1)},${facts.slice(1)}`;
 }
@@ -216,7 +216,7 @@ const WRITTEN = `
       AND record.created_at BETWEEN wanted.at - interval '1 hour' AND wanted.at + interval '1 hour' LIMIT 1) AS reported ON true
   WHERE coalesce(closing.found, reported.found) IS NOT NULL`;
 
-/** Returns the ids of the reservations that Postgres has as closed: by an entry, or by the record of a reported call. */
+/** Returns the ids of the reservations that are closed in Postgres: by an entry, or by the record of a reported call. */
 export async function writtenCalls(
   database: Knex,
   reservations: readonly ReservationRow[],

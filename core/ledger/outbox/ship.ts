@@ -13,15 +13,15 @@ export interface ShipOptions {
   readonly database: Knex;
   readonly log: Logger;
   /**
-   * Whether the ledger was restored to an older state. Its new entries may then have sequence numbers that Postgres already has,
-   * so they are appended under new ones.
+   * Whether the ledger was restored to an older state. Postgres may then already have the sequence numbers of its new entries, so the
+   * shipper appends these entries under new numbers.
    */
   readonly isRecovery?: boolean;
-  /** Reports the ids of reservations and credits that Postgres now has. Not every one is reported. */
+  /** Reports ids of reservations and credits that Postgres now has. It may leave some out. */
   onWritten?(rids: readonly string[]): void;
 }
 
-/** The ledger went back in time: it gave an entry a number that Postgres has for another entry. Nothing was written. */
+/** The ledger went back in time: it numbered an entry as Postgres already numbers another entry. The shipper wrote nothing. */
 export class SteppedBack extends Error {
   override readonly name = 'SteppedBack';
   readonly accountIds: readonly string[];
@@ -35,26 +35,23 @@ export class SteppedBack extends Error {
 }
 
 /**
- * How many shards and entries one transaction ships: about 32 MB if each entry is a report of 64 calls. Larger batches than some
- * hundred entries cost the database no less per entry.
+ * How many shards one transaction ships, which bounds it to about 32 MB if each entry is a report of 64 calls. Beyond some hundred entries,
+ * a larger batch does not lower the database's cost per entry.
  */
 const SHARDS_AT_ONCE = 64;
 const ENTRIES_AT_ONCE = 512;
-/** How many outboxes are trimmed at once. Few, because no call waits for it and the ledger has calls to serve. */
+/** How many outboxes are trimmed at once: few, because no call waits for trimming and the ledger must serve calls meanwhile. */
 const TRIMMED_AT_ONCE = 2;
 
-/** The first number of the advisory locks that let one shipper at a time work on a shard. The second number is the shard. */
+/** The first number of the Postgres advisory locks that let only one shipper at a time work on a shard. The second number is the shard. */
 export const LOCK_SPACE = 0x70_6c_67;
 
-/** Returns the shards that have entries, with the oldest entry of each, in one round trip. */
+/** Returns the shards that have entries, each with its oldest entry, in one round trip to the ledger. */
 export function findWaiting(ledger: Outbox): Promise<ReadonlyMap<number, readonly OutboxEntry[]>> {
   return ledger.readOutbox(ALL_SHARDS, 1);
 }
 
-/**
- * Ships the entries of these shards until their outboxes are empty or another shipper works on them. Returns the shards that it
- * left to another shipper.
- */
+/** Ships the entries of these shards until their outboxes are empty. Returns the shards that it skipped because another shipper works on them. */
 export async function shipShards(options: ShipOptions, shards: Iterable<number>): Promise<readonly number[]> {
   const left: number[] = [];
   let todo = [...shards];
@@ -67,7 +64,7 @@ export async function shipShards(options: ShipOptions, shards: Iterable<number>)
   return left;
 }
 
-/** Ships one batch of these shards. `full`: shards that may have more entries. `taken`: shards that another shipper works on. */
+/** Ships one batch of these shards. Returns `full`, the shards that may have more entries, and `taken`, those that another shipper works on. */
 async function shipGroup(
   options: ShipOptions,
   shards: readonly number[],
@@ -76,8 +73,8 @@ async function shipGroup(
   const { heads, isAllNew } = await commit(options, shards, perShard);
   const some = [...heads].filter(([, entries]) => entries.length > 0);
   if (isAllNew) options.onWritten?.(some.flatMap(([, entries]) => entries.flatMap(ridsOf)));
-  // Entries are trimmed only after the commit, because an uncommitted entry must not be forgotten. After a crash in between, a
-  // shipper writes the same rows again, which changes nothing.
+  // The shipper trims entries only after the commit, because the ledger must not forget an uncommitted entry. After a crash in between, a shipper
+  // writes the same rows again, which changes nothing.
   await forEachConcurrent(some, TRIMMED_AT_ONCE, ([shard, entries]) => options.ledger.trimOutbox(shard, entries));
   return {
     full: [...heads.keys()].filter((shard) => heads.get(shard)?.length === perShard),
@@ -85,14 +82,14 @@ async function shipGroup(
   };
 }
 
-/** Returns the id of an entry and, for a report, those of the calls it charges for. */
+/** Returns the id of an entry's reservation and, for a report, the ids of the calls that it charges for. */
 function ridsOf({ rid, calls = [] }: OutboxEntry): readonly string[] {
   return [rid, ...calls.map((call) => call.rid)];
 }
 
 interface Committed {
   readonly heads: ReadonlyMap<number, readonly OutboxEntry[]>;
-  /** Whether every entry has a new row, so that no existing row took its place. */
+  /** Whether every entry became a new row; false if Postgres already had a row for one of them. */
   readonly isAllNew: boolean;
 }
 
@@ -108,9 +105,9 @@ function commit(options: ShipOptions, shards: readonly number[], perShard: numbe
 }
 
 /**
- * Runs the work in one transaction for the shards that no other process is shipping. Returns what it read of them, once that is
- * committed. It reads the entries under the shards' locks. A recovery takes the same locks, and then knows that no entry of a
- * lost ledger is on its way.
+ * Runs `work` in one transaction for the shards that no other process is shipping, and returns what it read after the commit. It reads the
+ * entries while it holds the shards' locks. A recovery takes the same locks, so it knows that no process is still shipping entries of a
+ * lost ledger.
  */
 function writeLocked(
   { ledger, database }: ShipOptions,
@@ -151,8 +148,8 @@ async function writeEntries(trx: Knex, entries: readonly OutboxEntry[]): Promise
 }
 
 /**
- * Copies the usage records of new entries. These records are new, too, unless a refused call already has one. Returns false if a
- * record prevented it, and then none is written.
+ * Copies the usage records of new entries. These records are new, too, unless a refused call already has one. Returns false if one record
+ * cannot be copied; then it writes none.
  */
 async function areCopied(trx: Knex.Transaction, usage: readonly UsageRow[], log: Logger): Promise<boolean> {
   try {
@@ -162,15 +159,15 @@ async function areCopied(trx: Knex.Transaction, usage: readonly UsageRow[], log:
     if (!isAboutData(error)) throw error;
     log.warn(
       { reason: (error as Error).message },
-      'usage records cannot be written by COPY; they are inserted instead',
+      'usage records could not be written with COPY; they are written with INSERT instead',
     );
     return false;
   }
 }
 
 /**
- * Inserts all records except those that cannot be written, which it finds by halving the batch. They must not keep money and
- * other records from being written. The log names the lost records.
+ * Inserts all records except those that Postgres rejects, which it finds by halving the batch. One bad record must not prevent the writing
+ * of charges and other records. The log names the lost records.
  */
 async function insertSaving(trx: Knex.Transaction, usage: readonly EntryUsage[], log: Logger): Promise<void> {
   const [first] = usage;
@@ -190,7 +187,7 @@ async function insertSaving(trx: Knex.Transaction, usage: readonly EntryUsage[],
   }
 }
 
-/** Whether Postgres has rejected a value, so that a repetition would fail forever. */
+/** Returns whether Postgres rejected a value, so that every retry would fail. */
 function isAboutData(error: unknown): boolean {
   if (error instanceof NotCopyable) return true;
   const code = error instanceof Error && 'code' in error ? String(error.code) : '';

@@ -5,7 +5,7 @@ import { metrics } from '../../base/metrics';
 import { shardOf } from '../shard';
 import { COLLECT_MS, type Shipper } from './shipper';
 
-/** The addresses of the stores, for the shipper's thread: it opens its own connections. */
+/** The addresses of Redis and Postgres for the shipper's thread, which opens its own connections. */
 export interface ShipperAddresses {
   readonly redisUrl: string;
   readonly databaseUrl: string;
@@ -14,7 +14,7 @@ export interface ShipperAddresses {
 export interface ShipperThreadOptions extends ShipperAddresses {
   readonly log: Logger;
   onWritten?(rids: readonly string[]): void;
-  /** The thread's program; tests replace it. */
+  /** The file of the thread's program; tests replace it. */
   readonly program?: string;
 }
 
@@ -24,11 +24,11 @@ export type ToGateway = { readonly oldestAgeMs: number } | { readonly written: r
 
 const PROGRAM = require.resolve('./shipper-worker');
 
-/** How long nudges are collected if there are MANY of them. In a batch of 600, an entry costs Postgres five sixths of what it does in one of 150. */
+/** How long nudges are collected if there are MANY of them. In a batch of 600, an entry costs Postgres five sixths of an entry in a batch of 150. */
 const COLLECT_MANY_MS = 300;
 const MANY = 30;
 
-/** How long a thread may be silent before it counts as shipping nothing. */
+/** How long the thread may be silent before the gateway assumes that it ships nothing. */
 const SILENCE_MS = 5_000;
 const FIRST_PAUSE_MS = 100;
 const MAX_PAUSE_MS = 5_000;
@@ -40,8 +40,8 @@ const restarts = new Counter({
 });
 
 /**
- * Starts a shipper in a thread of its own. Shipping the entry of a call takes a tenth of the call's time, in bursts that would
- * delay other calls. A thread that ends by itself is restarted, and its first sweep finds the waiting entries.
+ * Starts a shipper in its own thread. Shipping the entry of a call costs a tenth of the call's CPU time, in bursts that would delay other
+ * calls. A thread that ends unexpectedly is restarted, and its first sweep finds the waiting entries.
  */
 export function startShipperThread(options: ShipperThreadOptions): Shipper {
   const { log, onWritten, program = PROGRAM, ...addresses } = options;

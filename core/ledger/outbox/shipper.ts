@@ -7,15 +7,15 @@ import { findWaiting, type ShipOptions, SteppedBack, shipShards } from './ship';
 
 /** Ships the outboxes to Postgres while the process runs. */
 export interface Shipper {
-  /** Ships the shard of this account within about 100 ms, because an entry was written there. */
+  /** Announces a new entry of this account, so that the shipper ships its shard within about 100 ms. */
   nudge(accountId: string): void;
-  /** Ships once more, then stops. Entries that cannot be shipped now stay in Redis; the embedded ledger loses them with its process. */
+  /** Ships once more, then stops. Entries that cannot be shipped now stay in Redis; an embedded ledger loses them when its process ends. */
   readonly stop: Stop;
-  /** Returns the age of the oldest entry at the last sweep. A sweep runs about once a second, and less often while sweeps find nothing. */
+  /** Returns the age of the oldest entry at the last sweep, in ms. The shipper sweeps about once a second, and less often while sweeps find nothing. */
   oldestAgeMs(): number;
 }
 
-/** A shipper that another thread nudges by shard. */
+/** A shipper that another thread nudges with shards instead of accounts. */
 interface ShardShipper extends Shipper {
   nudgeShard(shard: number): void;
 }
@@ -29,7 +29,7 @@ export interface ShipperOptions extends ShipOptions {
 /** How long nudges are collected: long enough for a batch, short enough that a record appears soon after its call. */
 export const COLLECT_MS = 75;
 const SWEEP_EVERY_MS = 1_000;
-/** The longest pause between sweeps while they find nothing and no nudge comes, because a sweep asks every shard. */
+/** The longest pause between sweeps while they find nothing and no nudge arrives. It is long because a sweep queries every shard. */
 const SWEEP_AT_REST_EVERY_MS = 16_000;
 const MAX_PAUSE_MS = 5_000;
 
@@ -57,7 +57,7 @@ export function startShipper(options: ShipperOptions): ShardShipper {
       await shipShards(options, shards);
     } catch (error) {
       for (const shard of shards) nudged.add(shard);
-      // The guardian then finds the ledger shut, and compares it with Postgres.
+      // The shut ledger makes the guardian compare it with Postgres.
       if (error instanceof SteppedBack) await ledger.shut();
       throw error;
     }
@@ -82,7 +82,7 @@ export function startShipper(options: ShipperOptions): ShardShipper {
 
   const nudgeShard = (shard: number) => {
     nudged.add(shard);
-    // A nudge does not shorten the pause after a failure.
+    // A nudge does not shorten the wait for a retry after a failure.
     if (failures === 0) loop.wake();
   };
 

@@ -4,25 +4,25 @@ import type { LuaScript } from '../../storage/lua';
 import { mastersOf, type RedisClient } from '../../storage/redis';
 import { LedgerUnavailable } from '../ledger';
 
-/** The outcome of a script, and the values after it. */
+/** The outcome of a script, followed by its values. */
 export type ScriptAnswer = readonly [string, ...string[]];
 
 /**
- * One connection of the ledger. The commands of one turn of the event loop leave in one write, which saves CPU. A reserve and its
- * settle take 40 µs instead of 56 µs, measured with 64 concurrent calls. The pipelines of ioredis take 51 µs. They also wait for
- * each other, and could delay a command twice.
+ * One connection of the ledger. The commands of one turn of the event loop leave in one write, which saves CPU. A reserve and its settle
+ * take 40 µs instead of 56 µs, measured with 64 concurrent calls. The pipelines of ioredis take 51 µs. They also wait for each other, and
+ * could delay a command twice.
  */
 export class RedisConnection {
   readonly redis: RedisClient;
   readonly #scripts: readonly LuaScript[];
-  /** The scripts under the names that they have in the trusted Redis. */
+  /** The names of the scripts in the trusted Redis. */
   readonly #named = new Map<LuaScript, NamedScript>();
   #corked = false;
-  /** The replication id of the Redis that was last found to match Postgres; undefined before the first check. */
+  /** The replication id of the Redis that the gateway last compared with Postgres; undefined before the first comparison. */
   #trusted: string | undefined;
-  /** The replication id of the Redis at the other end, read when this connection was made. */
+  /** The replication id of the Redis that this connection reached when it was opened. */
   #met: string | undefined;
-  /** Whether the Redis at the other end may not be the trusted one. */
+  /** Whether this connection may have reached a Redis other than the trusted one. */
   #inDoubt = false;
   #meeting: Promise<void> | undefined;
   #sawNotReady = false;
@@ -36,7 +36,7 @@ export class RedisConnection {
   }
 
   /**
-   * Trusts the Redis with this id from now on. A connection to another one is reopened: its master may have been replaced while
+   * Trusts the Redis with this id from now on. Reopens a connection to any other Redis, because its master may have been replaced while
    * only this process could still reach it. A Cluster's primaries prevent that themselves.
    */
   trust(id: string): void {
@@ -54,16 +54,16 @@ export class RedisConnection {
     });
   }
 
-  /** Whether this Redis must be compared with Postgres. If its id is not the trusted one, nothing is asked of it until then. */
+  /** Returns whether this Redis must be compared with Postgres. If its id is not the trusted one, this connection sends it no commands until then. */
   isInDoubt(id: string): boolean {
     if (this.#trusted !== undefined && this.#trusted !== id) this.#inDoubt = true;
     return this.#inDoubt || this.#sawNotReady || this.#trusted !== id;
   }
 
-  /** Reads the replication id. For a Cluster, it reads those of all masters, because any of them may have been replaced. */
+  /** Reads the replication id of Redis; for a Cluster, the ids of all masters, because any of them may have been replaced. */
   async readReplicationId(): Promise<string> {
     try {
-      // A Cluster's client that is still connecting knows the nodes after the first answer.
+      // A Cluster's client that is still connecting knows the cluster's nodes only after its first answer.
       if (mastersOf(this.redis).length === 0) await this.redis.time();
       const infos = await Promise.all(mastersOf(this.redis).map((master) => master.info('replication')));
       return replicationIdIn(infos);
@@ -72,7 +72,7 @@ export class RedisConnection {
     }
   }
 
-  /** Runs on every connect. It sends scripts only if this Redis is known not to have gone back in time. */
+  /** Runs on every connect. It loads the scripts only if this Redis has certainly not gone back in time. */
   #begin(): void {
     this.#meet()
       .then(() => (this.#inDoubt ? undefined : this.#loadScripts()))
@@ -91,7 +91,7 @@ export class RedisConnection {
     return meeting;
   }
 
-  /** Runs a script. Returns its outcome and the values after it. */
+  /** Runs a script. Returns the script's outcome, followed by its values. */
   async run(script: LuaScript, keys: readonly string[], args: readonly string[]): Promise<ScriptAnswer> {
     if (this.#meeting !== undefined) await this.#meeting;
     this.#refuseInDoubt();
@@ -119,8 +119,8 @@ export class RedisConnection {
   }
 
   /**
-   * Loads the scripts and repeats a command, because Redis does not know its script. It first checks whether this is still the
-   * trusted Redis. A Redis that has also lost its data has no epoch, and the script answers `not_ready`.
+   * Loads the scripts and repeats a command whose script Redis does not know. It first checks whether this is still the trusted Redis. A
+   * Redis that has also lost its data has no epoch, so the script answers `not_ready`.
    */
   async #runForgotten(script: LuaScript, keys: readonly string[], args: readonly string[]): Promise<unknown> {
     await this.#meet();
@@ -144,8 +144,8 @@ export class RedisConnection {
   }
 
   /**
-   * Returns a script under a name that differs for each trusted Redis. A Cluster's client silently switches to a promoted
-   * replica. That replica may know scripts, but none with these names, so this connection checks its id before it loads them.
+   * Returns a script under a name that differs for each trusted Redis. A Cluster's client silently switches to a promoted replica. That
+   * replica may know scripts, but none with these names. The connection therefore checks the replica's id before it loads the scripts.
    */
   #nameOf(script: LuaScript): NamedScript {
     const known = this.#named.get(script);
@@ -157,7 +157,7 @@ export class RedisConnection {
   }
 
   #cork(): void {
-    // A Cluster has no single stream, because its client connects to each node.
+    // A Cluster's client has no single stream to cork, because it connects to each node.
     if (this.#corked || !(this.redis instanceof Redis) || this.redis.status !== 'ready') return;
     const stream = this.redis.stream;
     this.#corked = true;
@@ -175,7 +175,7 @@ interface NamedScript {
   readonly sha: string;
 }
 
-/** The command that `redis.evalsha` sends, without its copies of the arguments: measured, 6 µs of CPU instead of 9. */
+/** The command that `redis.evalsha` sends, but without copying the arguments: measured, 6 µs of CPU instead of 9. */
 class ScriptCommand extends Command {
   constructor({ sha }: NamedScript, keys: readonly string[], args: readonly string[]) {
     super('evalsha', [], { replyEncoding: 'utf8' });
@@ -190,10 +190,10 @@ function replicationIdIn(infos: readonly string[]): string {
     .join(' ');
 }
 
-/** Errors that mean a wrong script or command. All other errors mean that Redis cannot serve. */
+/** Errors that mean a wrong script or command of the gateway. All other errors mean that Redis is unavailable. */
 const OUR_DEFECT = /^(ERR|WRONGTYPE|NOPERM)\b/;
 
-/** Turns every reason why Redis cannot answer (down, slow, full, loading, read-only) into `LedgerUnavailable`. */
+/** Converts every error by which Redis is unavailable (down, slow, full, loading, read-only) to `LedgerUnavailable`. */
 function explain(error: unknown): unknown {
   if (!(error instanceof Error) || (error.name === 'ReplyError' && OUR_DEFECT.test(error.message))) return error;
   return new LedgerUnavailable(`Redis: ${error.message}`, { cause: error });
@@ -203,14 +203,14 @@ function isNoScript(error: unknown): boolean {
   return error instanceof Error && error.message.startsWith('NOSCRIPT');
 }
 
-/** Ignores that scripts could not be loaded: if the connection was lost, the reconnect loads them again. */
+/** Ignores a failure to load scripts: if the connection was lost, the reconnect loads them again. */
 function ignore(): void {}
 
 /**
- * Refuses a Cluster in which the move of a slot was interrupted. Redis does not tell replicas about the move of a slot. If a
- * replica is promoted during the move, it owns the slot but does not know which keys are already on the target node. It would
- * answer as if those keys never existed. Because both nodes still have their keys, the ledger is neither filled nor used until an
- * operator has completed the move.
+ * Refuses a Cluster in which the move of a slot was interrupted. Redis does not report the move to replicas. If a replica is promoted
+ * during the move, it owns the slot but does not know which keys are already on the target node. It would answer as if those keys never
+ * existed. Because both nodes still have their keys, the gateway neither fills nor uses the ledger until an operator has completed the
+ * move.
  * @throws LedgerUnavailable that names the slots
  */
 export async function refuseBrokenMoves(redis: RedisClient): Promise<void> {
@@ -225,7 +225,7 @@ export async function refuseBrokenMoves(redis: RedisClient): Promise<void> {
   );
 }
 
-/** Returns the slots of the answering node that are being moved: `[93->-id]` leaves for another node, `[93-<-id]` arrives from one. */
+/** Returns the slots that the answering node is moving: `[93->-id]` to another node, `[93-<-id]` from one. */
 function openSlotsIn(view: string, direction: '<' | '>'): readonly string[] {
   const own = view.split('\n').find((line) => line.includes('myself')) ?? '';
   return [...own.matchAll(/\[(\d+)-([<>])-\w+\]/g)].flatMap(([, slot = '', found]) =>

@@ -15,7 +15,7 @@ import type {
 import { limitTexts } from '../limit-fields';
 import { coverHolds, STATE_AFTER } from '../snapshot';
 
-/** An entry as XRANGE returns it: its id, then field, value, field, value. */
+/** A stream entry as XRANGE returns it: its id, then a list of alternating fields and values. */
 export type StreamEntry = [id: string, fields: string[]];
 
 /** Reads an outbox entry from the fields that the scripts write with XADD. */
@@ -37,7 +37,7 @@ export function readEntry([id, fields]: StreamEntry): OutboxEntry {
   };
 }
 
-/** Returns the smallest stream id above this one. */
+/** Returns the smallest Redis stream id above `id`. */
 export function firstIdAfter(id: string): string {
   const [time, sequence] = id.split('-');
   return `${time}-${BigInt(sequence ?? '0') + 1n}`;
@@ -52,7 +52,7 @@ export function readSettings(rev: string, settings: string): KeySettings {
   return { rev: Number(rev), name, allowedModels, markup, ...(access !== undefined && { access }) };
 }
 
-/** Returns the settings of a key that an operator decides, as fields of its hash: field, value, field, value. An empty value means no field. */
+/** Returns the settings of a key that an operator decides, as a list of alternating fields and values of its hash. An empty value means no field. */
 export function settingFields(key: SetKeyRequest): readonly string[] {
   const { status, settings } = key;
   const limits = limitTexts(key);
@@ -61,7 +61,7 @@ export function settingFields(key: SetKeyRequest): readonly string[] {
   return [...Object.entries(others), ...limits].flat();
 }
 
-/** Returns what a key has spent, as its hash has it: field, value, field, value. */
+/** Returns what a key has spent, as a list of alternating fields and values of its hash in Redis. */
 function counterFields({ spentE8, windows }: KeySnapshot): readonly string[] {
   return [
     'spent',
@@ -71,7 +71,7 @@ function counterFields({ spentE8, windows }: KeySnapshot): readonly string[] {
   ];
 }
 
-/** Describes an account for restore.lua. All values are strings, because numbers in Lua would lose digits. */
+/** Describes an account as JSON for restore.lua. All values are strings, because numbers in Lua would lose digits. */
 export function describeSnapshot(account: AccountSnapshot): string {
   const { holds, heldE8, heldByKey } = coverHolds(account);
   return JSON.stringify({
@@ -113,11 +113,11 @@ interface Seen {
   readonly now: string;
   readonly accounts: Record<string, Missing<string>[]>;
   readonly keys: Record<string, Missing<string>[]>;
-  /** The holds. Lua writes an empty list as an object. */
+  /** The holds by reservation. An object even if there are none, because Lua writes an empty list as `{}`. */
   readonly holds: Record<string, [string, string, string, string, string, boolean]>;
 }
 
-/** Reads the answer of inspect.lua. */
+/** Parses the answer of inspect.lua. */
 export function readInspection(json: string): LedgerInspection {
   const { now, accounts, keys, holds } = JSON.parse(json) as Seen;
   return {

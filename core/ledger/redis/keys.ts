@@ -6,7 +6,7 @@ const PREFIXES = ALL_SHARDS.map((shard) => `{s${String(shard).padStart(3, '0')}}
 /** Returns the prefix `{sNNN}:` of a shard. */
 export function shardPrefix(shard: number): string {
   const prefix = PREFIXES[shard];
-  if (prefix === undefined) throw new RangeError(`no such shard: ${shard}`);
+  if (prefix === undefined) throw new RangeError(`the ledger has no shard with the number ${shard}`);
   return prefix;
 }
 
@@ -15,13 +15,13 @@ export function accountPrefix(accountId: string): string {
   return shardPrefix(shardOf(accountId));
 }
 
-/** The key that exists while the index of API keys is complete. Without it, an API key that is not found may exist. */
+/** The Redis key that exists while the index of API keys is complete. While it is missing, an API key without an index entry may still exist. */
 export const KEY_INDEX = 'keyindex';
 
-/** The counter that a write increments before it waits for replicas. */
+/** The counter that the ledger increments before it waits for replicas. */
 export const REPLICATED = 'replicated';
 
-/** Returns the key of an API key's index entry, by the SHA-256 of its secret. The entry's value is "accountId keyId". */
+/** Returns the Redis key of an API key's index entry, by the SHA-256 of the API key's secret. The entry's value is "accountId keyId". */
 export function keyIndexEntry(hash: string): string {
   return `key:${hash}`;
 }

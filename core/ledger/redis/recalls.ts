@@ -2,10 +2,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { duplicateRedis, type RedisClient } from '../../storage/redis';
 import { LedgerUnavailable } from '../ledger';
 
-/** The channel that notifies nodes at once when money that they have in advance is wanted. They also learn it from their next report. */
+/** The Redis channel that notifies nodes at once when other operations need money from their allowances. Their next report's answer repeats this. */
 const CHANNEL = 'tollgate:recall';
 
-/** Publishes recalls to all nodes, and receives them. */
+/** Publishes recalls of money to all nodes over Redis, and receives them. */
 export class RecallChannel {
   readonly #redis: RedisClient;
   #listening: RedisClient | undefined;
@@ -14,7 +14,7 @@ export class RecallChannel {
     this.#redis = redis;
   }
 
-  /** Publishes a recall. A node that misses it learns it from the answer to its next report. */
+  /** Publishes a recall. A node that misses it finds it in the answer to its next report. */
   publish(accountId: string): void {
     this.#redis.publish(CHANNEL, accountId).catch(() => undefined);
   }
@@ -33,7 +33,7 @@ export class RecallChannel {
 }
 
 interface RecallsOptions {
-  /** How long an operation waits for money; longer than any lease. */
+  /** How long an operation waits for recalled money, in ms; longer than any lease. */
   readonly waitMs: number;
   /** Publishes the recall to all nodes at once. */
   publish(accountId: string): void;
@@ -44,7 +44,7 @@ interface RecallsOptions {
 const FIRST_PAUSE_MS = 2;
 const MAX_PAUSE_MS = 50;
 
-/** Recalls money that nodes have in advance. All operations that wait for the same money share one recall. */
+/** Recalls money from the allowances of nodes. All operations that wait for the same money share one recall. */
 export class Recalls {
   readonly #options: RecallsOptions;
   readonly #underWay = new Map<string, Promise<void>>();
@@ -54,7 +54,7 @@ export class Recalls {
   }
 
   /**
-   * Repeats an operation that has no outcome until money is back, and recalls money before each attempt.
+   * Repeats an operation until it has an outcome, because money in allowances may be missing, and recalls that money before each attempt.
    * @throws LedgerUnavailable if nodes do not answer in time
    */
   async whileRecalling<T>(accountId: string, ask: () => Promise<T | undefined>): Promise<T> {
@@ -67,7 +67,7 @@ export class Recalls {
     throw new LedgerUnavailable('other nodes did not return money held in advance in time');
   }
 
-  /** Resolves when no node admits calls from an allowance that this account, or this key, had before. */
+  /** Resolves when no node admits calls any more from an allowance that this account, or this key, had before. */
   allBack(accountId: string, keyId?: string): Promise<void> {
     const name = `${accountId} ${keyId}`;
     const known = this.#underWay.get(name);

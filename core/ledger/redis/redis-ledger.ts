@@ -75,34 +75,31 @@ const SCRIPT = Object.fromEntries(NAMES.map((name) => [name, loadScript(__dirnam
 
 export const LEDGER_SCRIPTS: readonly LuaScript[] = Object.values(SCRIPT);
 
-/**
- * The options of the connection for shipping and recovery. These move many entries at once and no call waits for them, so their
- * commands have more time.
- */
+/** The options of the connection for shipping and recovery. Its commands time out later, because they move many entries and no call waits for them. */
 const BACKGROUND = { commandTimeout: 2_000, socketTimeout: 5_000, enableOfflineQueue: true };
 
-/** How many accounts are restored at once. An account with a thousand recently closed calls takes Redis some milliseconds. */
+/** How many accounts are restored at once. An account with a thousand recently closed calls occupies Redis for some milliseconds. */
 const RESTORED_AT_ONCE = 8;
 const INDEXED_AT_ONCE = 100;
 
 /**
- * How many entries of an outbox one command reads or forgets, and in how many outboxes at once. Redis serves no call during a
- * command. It takes 2 µs to read an entry and 5 to forget one.
+ * How many entries of an outbox one command reads or deletes, and in how many outboxes at once. Redis serves no call during a command. It
+ * takes 2 µs to read an entry and 5 to delete one.
  */
 const ENTRIES_PER_COMMAND = 64;
 const OUTBOXES_AT_ONCE = 4;
 
-/** How often the epochs of all shards are checked without a reason. */
+/** How often the epochs of all shards are checked even if nothing is suspicious. */
 const LOOK_EVERY_MS = 30_000;
 
-/** The prefix of a member in a shard's deadlines. Such a member stands for all allowances of an account. */
+/** The prefix of a member in a shard's deadlines that stands for all allowances of an account. */
 const OF_ALLOWANCES = 'a ';
 
 const CLOSED = String(CLOSED_MS);
 
 /**
- * Outcomes that confirm a change. A replica must have the change before a caller relies on it. An expiry is not among them,
- * because a lost one is found again.
+ * Outcomes that confirm a change. A replica must have the change before a caller relies on it. An expiry is not listed, because the ledger
+ * finds a lost expiry again.
  */
 const DONE: ReadonlySet<string> = new Set([
   'reserved',
@@ -119,14 +116,14 @@ const DONE: ReadonlySet<string> = new Set([
 ]);
 
 interface RedisLedgerOptions {
-  /** The client, which the ledger owns: `close` disconnects it. */
+  /** The Redis client. The ledger owns it: `close` disconnects it. */
   readonly redis: RedisClient;
   readonly replicas?: ReplicaPolicy & { readonly log: Logger };
-  /** How long an operation waits for money that it recalls from allowances. */
+  /** How long an operation waits for money that it recalls from allowances, in ms. */
   readonly recallWaitMs?: number;
 }
 
-/** The ledger of production: one Lua script per operation, one round trip each. */
+/** The ledger of production: each operation is one Lua script in Redis, and takes one round trip. */
 export class RedisLedger implements Ledger, AllowanceStore {
   readonly #calls: RedisConnection;
   readonly #background: RedisConnection;
@@ -156,7 +153,7 @@ export class RedisLedger implements Ledger, AllowanceStore {
     return answer;
   }
 
-  /** Runs an operation. If it lacks money that nodes have in advance, it waits until these give the money back. */
+  /** Runs an operation. If the operation lacks money that is in allowances of nodes, this waits until the nodes return the money. */
   async #ask<T extends { readonly outcome: string }>(
     script: LuaScript,
     { accountId, id }: { readonly accountId: string; readonly id: string },
@@ -185,7 +182,8 @@ export class RedisLedger implements Ledger, AllowanceStore {
       const [accountId = '', keyId = ''] = owner.split(' ');
       return { outcome: 'found', accountId, keyId };
     }
-    // Redis may be emptied or refilled between two reads. A key is surely unknown only if the index was complete, and the same, before and after.
+    // Redis may be emptied or refilled between two reads. A key is certainly unknown only if the same complete index existed before and after the
+    // read.
     const [before, again, after] = await this.#calls.ask((redis) =>
       Promise.all([redis.get(KEY_INDEX), redis.get(keyIndexEntry(hash)), redis.get(KEY_INDEX)]),
     );
@@ -253,7 +251,7 @@ export class RedisLedger implements Ledger, AllowanceStore {
     return this.#ask(SCRIPT.expire, { accountId, id: rid }, closingKeys(payer, rid), [rid, accountId, keyId]);
   }
 
-  /** Takes back the allowances of this account whose leases have ended. */
+  /** Takes the money of this account's expired allowances back. */
   async #lapse(payer: Payer): Promise<ExpireOutcome> {
     const keys = keysOf(payer, 'meta', 'a', 'exp', 'ob');
     const [word, , givenUp = '0'] = await this.#background.run(SCRIPT.lapse, keys, [payer.accountId]);
@@ -312,7 +310,7 @@ export class RedisLedger implements Ledger, AllowanceStore {
     if (live !== '0') await this.#recalls.allBack(accountId);
   }
 
-  /** Writes the index entry last, so that a key that is found has its settings. */
+  /** Writes the index entry last, so that every API key that the index finds has its settings. */
   async setKey(request: SetKeyRequest): Promise<void> {
     const { accountId, keyId, settings } = request;
     assertLimits(request);
@@ -415,8 +413,8 @@ export class RedisLedger implements Ledger, AllowanceStore {
   }
 
   /**
-   * Reads the first entry of each outbox with one command, because even an idle process reads all outboxes regularly. A Cluster
-   * does not allow such a command, so this is not for one.
+   * Reads the first entry of each outbox with one command, because even an idle process reads all outboxes regularly. A Cluster does not
+   * allow a command across slots, so this works only without a Cluster.
    */
   async #readFirst(redis: Redis, shards: readonly number[]): Promise<ReadonlyMap<number, readonly OutboxEntry[]>> {
     const shardOfOutbox = new Map(shards.map((shard) => [`${shardPrefix(shard)}ob`, shard]));
@@ -461,9 +459,9 @@ export class RedisLedger implements Ledger, AllowanceStore {
   }
 
   /**
-   * Whether every shard was filled in the Redis that answers now. The epoch of a shard is the replication id of the Redis in
-   * which it was filled. A restart, a promotion or a move to another node changes that id. All shards are checked if there is a
-   * reason, and otherwise every LOOK_EVERY_MS.
+   * Returns whether every shard was filled in the Redis that answers now. The epoch of a shard is the replication id of the Redis in which
+   * it was filled. A restart, a promotion or a move to another node changes that id. It checks all shards if there is a reason, and
+   * otherwise every LOOK_EVERY_MS.
    */
   async isReady(): Promise<boolean> {
     const id = await this.#background.readReplicationId();
@@ -497,7 +495,7 @@ export class RedisLedger implements Ledger, AllowanceStore {
     this.#replicas?.trust(id);
   }
 
-  /** Measures every outbox by a few of its entries, because they are alike. */
+  /** Estimates the size of every outbox from a few of its entries, because all entries have similar sizes. */
   async outboxShare(): Promise<number> {
     const [info, ...sizes] = await this.#background.ask((redis) =>
       Promise.all([
@@ -572,7 +570,7 @@ function indexEntries(key: SetKeyRequest) {
   }));
 }
 
-/** Returns names of an account's keys in Redis. `a`, `i` and `io` are the account's own, and `k` is that of an API key. */
+/** Returns names of an account's keys in Redis. `a`, `i` and `io` belong to the account, and `k` to an API key. */
 function keysOf({ accountId, keyId }: Payer, ...names: readonly string[]): string[] {
   const p = accountPrefix(accountId);
   const ids: Readonly<Record<string, string>> = { a: accountId, i: accountId, io: accountId, k: keyId };
@@ -588,7 +586,7 @@ function notReady(): LedgerUnavailable {
   return new LedgerUnavailable('the ledger is being restored from Postgres');
 }
 
-/** The values that follow a word of the scripts. They have one meaning in all scripts, and some scripts leave them out. */
+/** The values that follow an outcome in a script's answer. An outcome has the same values in all scripts, but some scripts omit them. */
 const VALUES: Readonly<Record<string, (...values: string[]) => object>> = {
   reserved: (held) => ({ heldE8: BigInt(held) }),
   stale_key: (rev, settings) => ({ settings: readSettings(rev, settings) }),
@@ -609,7 +607,7 @@ const VALUES: Readonly<Record<string, (...values: string[]) => object>> = {
   }),
 };
 
-/** Reads the answer of a script as an outcome. The script's header lists its answers, and the contract names them alike. */
+/** Reads the answer of a script as an outcome. The script's header lists its answers, and the TypeScript types use the same names. */
 function outcomeOf<T extends { readonly outcome: string }>(
   script: LuaScript,
   [word, ...values]: ScriptAnswer,

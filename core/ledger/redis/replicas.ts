@@ -9,12 +9,12 @@ import { LedgerUnavailable } from '../ledger';
 import { RedisConnection } from './connection';
 import { REPLICATED } from './keys';
 
-/** How sure it must be that an acknowledged change outlives its Redis. */
+/** How many replicas must acknowledge a change, so that it survives the loss of its Redis. */
 export interface ReplicaPolicy {
-  /** How many replicas must have a change before the caller gets its answer; 0 waits for none. */
+  /** How many replicas must acknowledge a change before the caller gets its answer; 0 waits for none. */
   readonly waitReplicas: number;
   readonly waitTimeoutMs: number;
-  /** What happens if too few replicas have it in time: the ledger is unavailable, or it logs an error and continues. */
+  /** What happens if too few replicas acknowledge in time: the ledger is unavailable (`refuse`), or it logs an error and continues (`warn`). */
   readonly onTooFew: 'refuse' | 'warn';
 }
 
@@ -29,10 +29,10 @@ const NOT_IN_A_CLUSTER =
   'by themselves while their replicas are gone (min-replicas-to-write).';
 
 /**
- * Waits until replicas have all that Redis has answered so far. WAIT covers only the writes of its own connection, and delays
- * later commands there. This class therefore has a connection of its own, and writes a mark first. Redis puts all writes into one
- * order, so a mark that follows a script's answer comes after the script's writes. One WAIT runs at a time, and all callers that
- * come meanwhile share the next.
+ * Waits until replicas have every write that Redis has acknowledged so far. WAIT covers only the writes of its own connection, and delays
+ * later commands there. This class therefore has its own connection, and writes a mark first. Redis orders all writes, so a mark that
+ * follows a script's answer comes after the script's writes. One WAIT runs at a time, and all callers that arrive meanwhile share the next
+ * one.
  */
 export class Replicas {
   readonly #connection: RedisConnection;
@@ -55,11 +55,11 @@ export class Replicas {
   }
 
   /**
-   * Resolves when enough replicas have all that was answered so far.
-   * @throws LedgerUnavailable when too few have it and the policy is to refuse
+   * Resolves when enough replicas have every write acknowledged so far.
+   * @throws LedgerUnavailable if too few have them and the policy is `refuse`
    */
   confirm(): Promise<void> {
-    // A WAIT under way may have begun before the caller's change, so the caller shares the next one.
+    // A running WAIT may have begun before the caller's change, so the caller shares the next WAIT.
     this.#next ??= this.#underWay.then(() => {
       this.#next = undefined;
       const waiting = this.#wait();
@@ -99,7 +99,7 @@ export class Replicas {
     return Number(count);
   }
 
-  /** Trusts this Redis, like the ledger's other connections. A connection to another Redis would say nothing about what this one wrote. */
+  /** Trusts the Redis that the ledger's other connections trust. WAIT on another Redis would not cover the writes of this one. */
   trust(id: string): void {
     this.#connection.trust(id);
   }

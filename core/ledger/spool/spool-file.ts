@@ -9,17 +9,17 @@ interface ClosedBy<Kind> extends Pick<SettleRequest, 'accountId' | 'keyId' | 'ri
 /** A settle or release as the spool keeps it: enough to send it again. A release costs nothing. */
 export type Closing = ClosedBy<'settle'> | ClosedBy<'release'>;
 
-/** A call that was admitted from an allowance: what it holds, and what is known of it. */
+/** A call that a node admitted from an allowance: its hold, and what the node knows of the call. */
 export interface Opening extends Payer {
   readonly kind: 'open';
   readonly generation: string;
   readonly rid: string;
   readonly amountE8: bigint;
-  /** JSON of what is known of the call. */
+  /** What the node knows of the call, as JSON. */
   readonly facts: string;
 }
 
-/** A report of an allowance, as it is kept before it is sent: with the calls that it charges, in their order. */
+/** A report of an allowance, kept before the process sends it, with the calls that it charges in order. */
 export interface KeptReport extends Payer {
   readonly kind: 'report';
   readonly rid: string;
@@ -31,14 +31,14 @@ export interface KeptReport extends Payer {
 
 export type SpoolLine = Closing | Opening | KeptReport;
 
-/** A reservation or report that Postgres is not known to have. */
+/** A reservation or report that the spool keeps because Postgres may not have it yet. */
 export interface Waiting {
   readonly accountId: string;
-  /** The allowance of the call, whose reports bring the call to the ledger. */
+  /** The allowance that admitted the call, and whose reports send the call to the ledger; undefined for a call without one. */
   readonly generation: string | undefined;
 }
 
-/** One file of lines, which are appended in order and never changed. If a reservation has several closings, the last one counts. */
+/** A file of lines that the process appends in order and never changes. If a reservation has several closings, the last one counts. */
 export interface SpoolFile {
   readonly waiting: Map<string, Waiting>;
   readonly bytes: number;
@@ -55,11 +55,11 @@ export class FileOnDisk implements SpoolFile {
   readonly waiting = new Map<string, Waiting>();
   bytes = 0;
   readonly #path: string;
-  /** The lines that the next `flush` writes, and their ids. */
+  /** The lines that the next `flush` writes. */
   #pending = '';
   #pendingRids: string[] = [];
   #descriptor: number | undefined;
-  /** Whether the last line is incomplete, because the disk was full. */
+  /** Whether the file's last line is incomplete because the disk was full. */
   #isCut = false;
 
   private constructor(path: string) {
@@ -72,7 +72,7 @@ export class FileOnDisk implements SpoolFile {
     return file;
   }
 
-  /** Reads a file that another process has left. */
+  /** Reads a file of a stopped process. */
   static async read(path: string): Promise<FileOnDisk> {
     const file = new FileOnDisk(path);
     for (const line of await file.lines()) file.#wait(line);
@@ -91,7 +91,7 @@ export class FileOnDisk implements SpoolFile {
     else if (!this.waiting.has(rid)) this.waiting.set(rid, { accountId, generation: undefined });
   }
 
-  /** Hands pending lines to the operating system, not to the disk: they survive the end of this process, and no call waits for a disk. */
+  /** Writes pending lines to the operating system without waiting for the disk. The lines survive the end of this process, and no call waits for a disk. */
   flush(): void {
     if (this.#pendingRids.length === 0) return;
     const text = this.#isCut ? `\n${this.#pending}` : this.#pending;
@@ -113,7 +113,7 @@ export class FileOnDisk implements SpoolFile {
     if (this.#isCut) throw new Error('the disk is full');
   }
 
-  /** Reads all lines but an incomplete last one. Its process was killed while writing it, and therefore never sent it. */
+  /** Reads all lines except an incomplete last one. A process that was killed while it wrote a line never sent that line. */
   async lines(): Promise<readonly SpoolLine[]> {
     const text = await readFile(this.#path, 'utf8');
     this.bytes = Buffer.byteLength(text);
@@ -167,7 +167,7 @@ function parseLine(text: string): readonly SpoolLine[] {
   return [{ ...payer, kind, generation, sequence: Number(number), digest, rids: rids.split(' ') }];
 }
 
-/** Whether a record, or the facts of a call, are complete: empty, or an object that is not cut off. */
+/** Returns whether the JSON of a record, or of a call's facts, is complete: empty, or an object that was not cut off. */
 function isWhole(record: string): boolean {
   return record === '' || record.endsWith('}');
 }

@@ -14,7 +14,7 @@ export interface SpoolFolder {
   close(): Promise<void>;
 }
 
-/** Opens the folder, which processes may share. Each has its own subfolder, and takes over those of stopped processes. */
+/** Opens a folder that several processes may share. Each process has its own subfolder, and takes over the subfolders of stopped processes. */
 export async function openSpoolFolder(path: string): Promise<SpoolFolder> {
   const [home, lock] = await makeHome(path);
   const locks = new Map<string, DataFolderLock>([[home, lock]]);
@@ -44,8 +44,8 @@ export async function openSpoolFolder(path: string): Promise<SpoolFolder> {
 }
 
 /**
- * Makes this process's subfolder. If another process that starts at the same moment takes it for a left one and locks it first,
- * the function makes another.
+ * Creates and locks this process's subfolder. Another starting process may mistake the new subfolder for an abandoned one and lock it
+ * first. Then this creates another.
  */
 async function makeHome(path: string): Promise<readonly [string, DataFolderLock]> {
   const home = join(path, newId());

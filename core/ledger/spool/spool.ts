@@ -15,33 +15,33 @@ import type { SpoolFolder } from './spool-folder';
 import { type KnownFile, readAllowances, takeOver } from './take-over';
 
 /**
- * Keeps settles and releases on this machine's disk, from before they are sent until Postgres has their rows. The spool sends
- * them again to a ledger that lost what it acknowledged. It also sends those that their process could not send before it ended.
+ * Keeps settles and releases on this machine's disk, from before a process sends them until Postgres has their rows. If the ledger loses
+ * what it acknowledged, the spool sends them again. It also sends those that a process could not send before it ended.
  */
 export interface Spool {
   /**
-   * Keeps a closing before it is sent, and again if its charge differs from its cost; the calls and reports of allowances too.
-   * Resolves when the line is on disk: all lines of one turn of the event loop are one write. It never rejects, because a full
-   * disk removes a safety net and must not stop the service.
+   * Keeps a closing before it is sent, and again if its charge differs from its cost. It also keeps the calls and reports of allowances.
+   * Resolves when the line is on disk: all lines of one turn of the event loop are one write. It never rejects, because a full disk removes
+   * a safety net and must not stop the service.
    */
   keep(line: SpoolLine): Promise<void>;
-  /** Forgets closings that Postgres has. It ignores unknown ids. */
+  /** Deletes closings that Postgres has. Ignores unknown ids. */
   written(rids: readonly string[]): void;
-  /** Drops what Postgres has by now. The rest waits for the next process that uses the folder. */
+  /** Deletes what Postgres has by now. The rest waits for the next process that opens the folder. */
   readonly stop: Stop;
 }
 
 interface SpoolOptions {
-  /** The ledger that all nodes share. */
+  /** The shared ledger of all nodes. */
   readonly ledger: Pick<Calls, 'settle' | 'release'>;
-  /** The store that gets reports of allowances. `has` tells whether this process itself reports the calls of a generation. */
+  /** The store that receives reports of allowances. `has` returns whether this process itself reports the calls of a generation. */
   readonly allowances?: { readonly store: AllowanceStore; has(generation: string): boolean } | undefined;
   readonly database: Knex;
   readonly shipper: Pick<Shipper, 'nudge'>;
   readonly log: Logger;
   /** The folder, which `stop` closes. */
   readonly folder: SpoolFolder;
-  /** Overrides some times of the usual lease. */
+  /** Overrides some of the usual lease times. */
   readonly times?: Partial<LeaseTimes>;
   readonly maxBytes?: number;
 }
@@ -53,7 +53,7 @@ interface OldFile extends KnownFile {
 const MAX_BYTES = 256 * 1_024 * 1_024;
 const LOOK_UP_AT_ONCE = 5_000;
 
-/** Outcomes that lead to no row, so that nothing more can be done. */
+/** Outcomes after which no row follows in Postgres, so the spool deletes the closing at once. */
 const DONE: ReadonlySet<string> = new Set(['recorded', 'nothing_held', 'unknown_reservation']);
 
 const waitingGauge = new Gauge({
@@ -163,10 +163,10 @@ export function openSpool(options: SpoolOptions): Spool {
     waitingGauge.set(old.reduce((sum, { file }) => sum + file.waiting.size, 0));
   };
 
-  /** Allowances that the ledger no longer knows. Their calls are settled late, one by one. */
+  /** Generations of allowances that the ledger no longer knows. The spool settles their calls late, one by one. */
   const lost = new Set<string>();
 
-  /** Reports to the ledger what stopped processes have not reported of their allowances. */
+  /** Reports to the ledger the calls that stopped processes admitted from allowances and did not report. */
   const reportAllowances = async (files: readonly OldFile[]) => {
     if (allowances === undefined) return;
     const { store, has } = allowances;
@@ -175,18 +175,21 @@ export function openSpool(options: SpoolOptions): Spool {
       for (const { generation } of file.waiting.values())
         if (generation !== undefined && !has(generation) && !lost.has(generation)) generations.add(generation);
     if (generations.size === 0) return;
-    // The current file must count, too, because an allowance of this process may have been lost a moment ago.
+    // The current file is included because an allowance of this process may have just been lost.
     rotate();
     for (const left of await readAllowances(old, generations)) {
       const { accountId, generation, openings, closings, reports } = left;
       const outcome = await takeOver(left, store);
       shipper.nudge(accountId);
-      // A report never reaches Postgres if the ledger lost it, or has another report with its sequence.
+      // A report never reaches Postgres if the ledger lost it, or has another report with the same sequence number.
       const over = reports.filter(({ rids }) => outcome === 'lost' || !rids.some(waits));
       for (const { rid } of over) forget(rid);
       if (outcome === 'lost') {
         lost.add(generation);
-        log.warn({ generation, accountId }, 'the ledger lost an allowance; its calls are settled one by one');
+        log.warn(
+          { generation, accountId },
+          'the ledger no longer has an allowance of this node; its calls are settled one by one; its calls are settled one by one',
+        );
         for (const [rid, opening] of openings) if (!closings.has(rid)) await expire(opening);
       }
     }
@@ -203,7 +206,7 @@ export function openSpool(options: SpoolOptions): Spool {
     forget(rid);
   };
 
-  /** Whether the reports of an allowance bring this call to the ledger, even if the outbox still has it. */
+  /** Returns whether the reports of an allowance send this call to the ledger, so that `resend` must not. */
   const isReported = ({ waiting }: SpoolFile, rid: string) => {
     const generation = waiting.get(rid)?.generation;
     return allowances !== undefined && generation !== undefined && !lost.has(generation);
@@ -216,12 +219,12 @@ export function openSpool(options: SpoolOptions): Spool {
       const outcome = await (closing.kind === 'settle' ? settle(closing) : release(closing));
       resent.inc({ outcome });
       shipper.nudge(closing.accountId);
-      // Every other outcome has an entry, and is done when Postgres has its row.
+      // Every other outcome has a ledger entry. The closing is deleted when Postgres has the entry's row.
       if (DONE.has(outcome)) file.waiting.delete(closing.rid);
     }
   };
 
-  /** Settles again. If the ledger does not know the id, the reservation was closed long ago or the ledger has lost the hold. Postgres knows which. */
+  /** Settles again. If the ledger does not know the id, Postgres shows whether the reservation was closed long ago or the ledger has lost the hold. */
   const settle = async (closing: Closing): Promise<string> => {
     const { outcome } = await measuredSettle(ledger, closing);
     if (outcome === 'released') return 'nothing_held';
@@ -235,7 +238,7 @@ export function openSpool(options: SpoolOptions): Spool {
     return late.outcome === 'settled' ? 'settled_late' : late.outcome;
   };
 
-  /** Releases again. If the ledger does not know the hold, it writes no entry, so the call's record is written here. */
+  /** Releases again. If the ledger does not know the hold, it writes no entry, so this writes the call's record itself. */
   const release = async (closing: Closing): Promise<string> => {
     const { outcome } = await ledger.release(closing);
     if (outcome !== 'tombstoned' || (await isWritten(database, closing))) return outcome;
@@ -268,7 +271,7 @@ function lastOfEach(lines: readonly SpoolLine[]): Iterable<Closing> {
   return new Map(closings.map((closing) => [closing.rid, closing])).values();
 }
 
-/** Drops reservations that Postgres has closed. A reservation has one closing row, whatever closed it. */
+/** Deletes reservations that are closed in Postgres. A reservation has one closing row, whatever closed it. */
 async function dropWritten(database: Knex, { waiting }: SpoolFile): Promise<void> {
   const entries = [...waiting].map(([rid, { accountId }]) => ({ rid, accountId }));
   for (let from = 0; from < entries.length; from += LOOK_UP_AT_ONCE) {

@@ -11,7 +11,7 @@ export interface KnownFile {
   readonly isLeft: boolean;
 }
 
-/** What spool files have of one allowance, with one of these files, to which further reports are written. */
+/** All lines of spool files about one allowance, and the file to which `takeOver` appends further reports. */
 interface LeftAllowance extends Payer {
   readonly generation: string;
   readonly file: SpoolFile;
@@ -21,8 +21,8 @@ interface LeftAllowance extends Payer {
 }
 
 /**
- * Reads what spool files have about allowances. It leaves out calls that are open while their process lives. It also leaves out
- * calls that Postgres has, because the line of their report may be gone with its file.
+ * Reads the lines of spool files about allowances. It skips open calls of processes that still run. It also skips calls that Postgres has,
+ * because the line of their report may have been deleted with its file.
  */
 export async function readAllowances(
   files: readonly KnownFile[],
@@ -65,13 +65,13 @@ export async function readAllowances(
   return [...found.values()];
 }
 
-/** `reported`: all ended calls are in the ledger's outbox or in Postgres. `lost`: the ledger does not know the allowance, or lacks one of its reports. */
+/** `reported`: the ledger's outbox or Postgres has all ended calls. `lost`: the ledger lacks the allowance or one of its reports. `not_ready`: retry. */
 type TakenOver = 'reported' | 'lost' | 'not_ready';
 
 /**
- * Reports to the ledger what a stopped process has not reported: repeats its last report unchanged, then reports the rest. Calls
- * that were open cost nothing, and their records are made of the facts that the process kept. A report is on disk before it is
- * sent, so that a process that takes over from this one can repeat it.
+ * Reports to the ledger what a stopped process has not reported: repeats its last report unchanged, then reports the rest. Open calls cost
+ * nothing, and their records are made from the facts that the process kept. A report is written to disk before it is sent, so that a
+ * process that takes over from this one can repeat it.
  */
 export async function takeOver(left: LeftAllowance, store: AllowanceStore): Promise<TakenOver> {
   const { accountId, generation, reports } = left;
@@ -79,7 +79,7 @@ export async function takeOver(left: LeftAllowance, store: AllowanceStore): Prom
   const last = reports.at(-1);
   if (known === undefined || (last?.sequence ?? 0) > known.sequence + 1) return 'lost';
   const isPending = last !== undefined && last.sequence > known.sequence;
-  // A late report of the stopped process may have the sequence number of a report from this process. The digest shows which one the ledger has.
+  // A late report of the stopped process may have the same sequence number as a report of this process. The digest shows which report the ledger has.
   const reported = reports.filter(({ sequence, digest }) => sequence !== known.sequence || digest === known.digest);
   const knownRids = new Set(reported.flatMap(({ rids }) => rids));
   const rest = [...left.openings.keys()].filter((rid) => !knownRids.has(rid)).map((rid) => endOf(left, rid));

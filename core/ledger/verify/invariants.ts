@@ -1,6 +1,6 @@
 import type { LedgerInspection, SeenHold } from '../ledger';
 
-/** What must hold of the ledger at every moment. Documents, tests and metrics use these names, and a violation names one of them. */
+/** The invariants of the ledger, which hold at every moment. Documents, tests and metrics use these names, and a violation contains one of them. */
 export const INVARIANTS = {
   account_missing: 'an account of Postgres is in the ledger',
   key_missing: 'a key of Postgres is in the ledger',
@@ -31,11 +31,11 @@ export const INVARIANTS = {
 
 export type Invariant = keyof typeof INVARIANTS;
 
-/** One place where an invariant does not hold. A member is null if it is unknown, or if the violation is about all accounts. */
+/** One case in which an invariant does not hold. A member is null if it is unknown, or if the violation concerns all accounts. */
 export interface Violation {
   readonly invariant: Invariant;
   readonly accountId: string | null;
-  /** The entry in question, or the last one that the ledger had when it was checked. */
+  /** The number of the entry that violates the invariant, or of the last entry in the ledger when it was checked. */
   readonly seq: number | null;
   readonly keyId: string | null;
   readonly rid: string | null;
@@ -54,10 +54,10 @@ export function violation(
   return { invariant, accountId, seq, keyId, rid, expected: String(expected), found: String(found) };
 }
 
-/** How late a hold may expire, and how old an entry may be. Expiry pauses after an outage of Redis, and Postgres may restart. */
+/** How late a hold may expire, and how old an outbox entry may be, in ms. Expiry pauses after an outage of Redis, and Postgres may restart. */
 export const PATIENCE_MS = 60_000;
 
-/** Returns the violations that one view of an account in the ledger shows by itself. */
+/** Returns the violations that are visible in one view of an account in the ledger, without Postgres. */
 export function judgeAccount(accountId: string, { accounts, holds, nowMs }: LedgerInspection): readonly Violation[] {
   const account = accounts.get(accountId);
   if (account === undefined) return [];
@@ -82,7 +82,7 @@ function judgeHold({ accountId, keyId, rid, deadlineMs, ofCall }: SeenHold, seq:
     : [];
 }
 
-/** Returns the same for a key. What the key has spent is compared with Postgres elsewhere. */
+/** Returns the violations that are visible in one view of a key in the ledger. Other checks compare the key's spending with Postgres. */
 export function judgeKey(
   accountId: string,
   keyId: string,
@@ -103,10 +103,10 @@ function sumOf(holds: readonly SeenHold[]): bigint {
   return holds.reduce((sum, { amountE8 }) => sum + amountE8, 0n);
 }
 
-/** The prefix of the idempotency key of a credit that gives back the charge of an already closed reservation. */
+/** The prefix of the idempotency key of a credit that refunds the charge of an already closed reservation. */
 export const COMPENSATION = 'ledger.repair:';
 
-/** Returns the SQL condition that the charge of a reservation was given back. Its arguments are names of columns. */
+/** Returns the SQL condition that the charge of a reservation was refunded. Its arguments are SQL expressions, such as column names. */
 export function isCompensated(accountId: string, rid: string): string {
   return `EXISTS (SELECT FROM credits
     WHERE credits.account_id = ${accountId} AND credits.idempotency_key = '${COMPENSATION}' || ${rid})`;

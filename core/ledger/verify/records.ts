@@ -2,21 +2,20 @@ import type { Knex } from 'knex';
 import { droppedBefore } from '../outbox/partitions';
 import { isCompensated, PATIENCE_MS, type Violation, violation } from './invariants';
 
-/** The length of a day. Usage records are compared one day at a time, so that no statement takes long. */
+/** The length of a day in ms. Usage records are compared one day at a time, so that no statement takes long. */
 const DAY_MS = 86_400_000;
-/** How many violations are named for one page of accounts and one day. More would say no more. */
+/** How many violations are returned for one page of accounts and one day. More would tell the operator nothing new. */
 const NAMED = 100;
 
 /**
- * Finds entries that do not agree with their usage records, and records without an entry. A record belongs to the entry of its
- * report, or else to that of its reservation.
+ * Finds entries that do not match their usage records, and records without an entry. A record belongs to the entry of its report, or else
+ * to that of its reservation.
  *
- * An entry has the time in its id, and a record has the time when its call arrived. A call arrives at most an hour before its
- * reservation, because a body takes two minutes at most. It arrives at most a day before its report, because no call takes
- * longer.
+ * An entry's id contains its time; a record contains the time when its call arrived. A call arrives at most an hour before its reservation,
+ * because a body takes two minutes at most. It arrives at most a day before its report, because no call takes longer.
  *
- * The join is a full join, because Postgres answers it by hashing or sorting, even with outdated statistics. With statistics from
- * when each account had one record, Postgres would otherwise visit all records for each entry.
+ * The join is a full join, because Postgres answers it by hashing or sorting, even with outdated statistics. With statistics from when each
+ * account had one record, Postgres would otherwise scan all records for each entry.
  */
 const UNEVEN = `
   WITH wanted AS (SELECT value::uuid AS account_id FROM jsonb_array_elements_text(:accountIds::jsonb)),
@@ -50,22 +49,22 @@ const UNEVEN = `
 interface Uneven {
   readonly accountId: string;
   readonly rid: string;
-  /** Null if the record has no entry; then `calls` and `charged` are null, too. */
+  /** The number of the record's entry; null without an entry, and then `calls` and `charged` are null, too. */
   readonly seq: number | null;
-  /** How many records the entry must have. */
+  /** How many usage records the entry must have. */
   readonly calls: number | null;
   readonly keyId: string | null;
   readonly records: number;
   readonly charged: string | null;
   readonly cost: string | null;
-  /** Whether a report charged for the reservation, too. */
+  /** Whether a report also charged for the reservation. */
   readonly isReported: boolean;
 }
 
 /**
- * Compares entries with their usage records over the last days, in both directions. The reservation of a call has one record, and
- * a report has one for each of its calls. Together they cost the amount of the entry. The comparison begins a day after the
- * oldest rows of both kinds, because an entry may be a day later than its record.
+ * Compares entries with their usage records over the last days, in both directions. The reservation of a call has one record, and a report
+ * has one for each of its calls. An entry's records together cost the entry's amount. The comparison begins a day after the oldest rows of
+ * both tables, because an entry may be a day later than its record.
  */
 export async function compareRecords(
   database: Knex,
@@ -97,7 +96,7 @@ function describe({ calls, records, charged, cost, isReported, ...at }: Uneven):
   return violation('record_differs', at, charged, cost);
 }
 
-/** Returns violations for credits that are no longer new and have no entry, or an entry with another amount. */
+/** Returns violations for credits older than PATIENCE_MS that have no entry, or an entry with another amount. */
 export async function compareCredits(database: Knex, accountIds: readonly string[]): Promise<readonly Violation[]> {
   const { rows } = await database.raw<{
     rows: { accountId: string; rid: string; seq: number | null; amount: string; booked: string | null }[];

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex';
 import { isCompensated, type Violation, violation } from './invariants';
 
-/** How far the verification has read an account's entries, and the sums of the entries that it has read. */
+/** The last entry of an account that the verification has read, and the sums of the entries read so far. */
 export interface Chain {
   readonly accountId: string;
   seq: number;
@@ -9,11 +9,11 @@ export interface Chain {
   sumE8: bigint;
   entries: number;
   readonly spentE8: Map<string, bigint>;
-  /** Whether the chain begins with the account's first entry. Only then does `spentE8` contain all that its keys have spent. */
+  /** Whether the chain begins with the account's first entry. Otherwise `spentE8` lacks the earlier spending of the account's keys. */
   readonly isWhole: boolean;
 }
 
-/** Returns where the entries of these accounts begin: at the first one, or after the checkpoint that replaced older ones. */
+/** Returns the start of each account's chain: its first entry, or the checkpoint that replaced older entries. */
 export async function startChains(database: Knex, accountIds: readonly string[]): Promise<readonly Chain[]> {
   const { rows } = await database.raw<{ rows: { accountId: string; seq: number; posted: string }[] }>(
     `SELECT DISTINCT ON (account_id) account_id::text AS "accountId", seq::float8 AS seq, posted_e8::text AS posted
@@ -30,10 +30,10 @@ export async function startChains(database: Knex, accountIds: readonly string[])
   });
 }
 
-/** How many entries of one account a statement follows, so that none takes long. */
+/** How many entries of one account a statement follows, so that no statement takes long. */
 const ENTRIES_AT_ONCE = 20_000;
 
-/** Selects the entries of the accounts in a statement: from where each account is continued up to the last entry wanted. */
+/** Selects the accounts' entries for a statement: from where each account's chain continues to the last entry requested. */
 const WANTED = `
   WITH wanted AS (
     SELECT * FROM jsonb_to_recordset(:wanted::jsonb) AS wanted ("accountId" uuid, seq bigint, posted bigint, upto bigint)
@@ -60,7 +60,7 @@ const SPENT = `${WANTED}
   SELECT account_id::text AS "accountId", key_id::text AS "keyId", (-sum(amount_e8))::text AS spent
   FROM entry WHERE kind = 'charge' GROUP BY account_id, key_id`;
 
-/** Finds reservations that were closed twice, except those whose charge was given back. */
+/** Finds reservations that were closed twice, except those whose charge was refunded. */
 const CLOSED_TWICE = `${WANTED}
   SELECT entry.account_id::text AS "accountId", entry.rid::text, entry.seq::float8 AS seq, entry.key_id::text AS "keyId",
          entry.kind, before.kind AS "kindBefore", before.seq::float8 AS "seqBefore"
@@ -80,10 +80,7 @@ interface Followed {
   readonly broken: string | null;
 }
 
-/**
- * Follows the entries of these accounts as far as they are written, and at most up to the given ones. Rows never change, so a
- * concurrent write cannot come in between.
- */
+/** Follows the accounts' entries that are rows in Postgres, at most up to the given numbers. Rows never change, so a concurrent write cannot disturb this. */
 export async function followChains(
   database: Knex,
   chains: readonly Chain[],
@@ -94,7 +91,7 @@ export async function followChains(
   while (open.length > 0) {
     const { rows } = await database.raw<{ rows: Followed[] }>(FOLLOW, { wanted: wantedOf(open, upto) });
     if (rows.length === 0) return found;
-    // The next checks cover only the entries that this round has read. The ledger may have written more since.
+    // The next checks cover only the entries that this round has read, because the ledger may have written more since.
     const wanted = wantedOf(open, new Map(rows.map(({ accountId, seq }) => [accountId, seq])));
     found.push(...(await closedTwice(database, wanted)));
     await addSpending(database, wanted, open);
@@ -136,7 +133,7 @@ function advance(chain: Chain, row: Followed): Violation[] {
   ];
 }
 
-/** Returns the numbers of an array as Postgres writes it: `{{2,5,7}}`. */
+/** Parses the numbers of an array as Postgres prints it: `{{2,5,7}}`. */
 function numbers(text: string | null): readonly bigint[] {
   return (text?.match(/-?\d+/g) ?? []).map(BigInt);
 }
@@ -170,8 +167,8 @@ async function closedTwice(database: Knex, wanted: string): Promise<readonly Vio
 }
 
 /**
- * Compares what keys have spent with the sums that recovery reads, up to where the chains are. For a chain that begins at a
- * checkpoint, it adopts those sums, because nothing else has the earlier spending.
+ * Compares what keys have spent with the sums that recovery reads, up to the entries that the chains have reached. For a chain that begins
+ * at a checkpoint, it adopts those sums, because earlier spending is recorded nowhere else.
  */
 export async function compareSpending(database: Knex, chains: readonly Chain[]): Promise<readonly Violation[]> {
   const { rows } = await database.raw<{ rows: { accountId: string; keyId: string; spent: string }[] }>(
@@ -195,7 +192,7 @@ export async function compareSpending(database: Knex, chains: readonly Chain[]):
   });
 }
 
-/** Returns violations for accounts whose last entry is not the noted end of their chain, which recovery reads. */
+/** Returns violations for accounts whose last entry is not the stored end of their chain. Recovery reads that end. */
 export async function compareEnds(database: Knex, accountIds: readonly string[]): Promise<readonly Violation[]> {
   const { rows } = await database.raw<{
     rows: { accountId: string; last: string; noted: string | null; seq: number }[];

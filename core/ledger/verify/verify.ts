@@ -9,18 +9,18 @@ import { type Chain, compareEnds, compareSpending, followChains, lastSeqs, start
 export interface VerifyOptions {
   readonly ledger: Ledger;
   readonly database: Knex;
-  /** How long an entry may be on its way to Postgres before the outbox is searched for it. */
+  /** How long an entry may need to reach Postgres before the verification searches the outbox for it, in ms. */
   readonly patienceMs?: number;
 }
 
 interface VerifyRequest {
-  /** How many accounts a page has. */
+  /** How many accounts a page has at most. */
   readonly limit: number;
-  /** The last account of the previous page. */
+  /** The id of the last account of the previous page. */
   readonly after?: string | undefined;
   /** Verifies only this account. */
   readonly accountId?: string | undefined;
-  /** How many days of usage records are compared with their entries. */
+  /** For how many past days usage records are compared with their entries. */
   readonly days: number;
 }
 
@@ -28,20 +28,20 @@ interface Verified {
   readonly accounts: number;
   readonly entries: number;
   readonly violations: readonly Violation[];
-  /** The last account of this page; undefined if no more follow. */
+  /** The id of the last account of this page; undefined on the last page. */
   readonly next: string | undefined;
 }
 
-/** How many keys one view of the ledger has, and how many entries of an outbox are read at once. */
+/** How many keys one view of the ledger contains. The next constant is how many outbox entries are read at once. */
 const KEYS_AT_ONCE = 500;
 const OUTBOX_AT_ONCE = 20_000;
 const ON_ITS_WAY_MS = 5_000;
 const LOOK_AGAIN_MS = 100;
 
 /**
- * Verifies one page of accounts, by id, while calls continue. It reads an account, its keys and its holds at one moment. The
+ * Verifies one page of accounts, in the order of ids, while calls continue. It reads an account, its keys and its holds at one moment. The
  * account's entries up to that moment are still in the outbox, or rows that never change.
- * @throws LedgerUnavailable when the ledger cannot be asked
+ * @throws LedgerUnavailable if the ledger is unavailable
  */
 export async function verify(options: VerifyOptions, request: VerifyRequest): Promise<Verified> {
   const page = await readPage(options.database, request);
@@ -60,7 +60,7 @@ export async function verify(options: VerifyOptions, request: VerifyRequest): Pr
   return { accounts: ids.length, entries, violations, next: page.next };
 }
 
-/** Reports outboxes of the ledger whose entries have waited too long. */
+/** Returns violations for outboxes whose oldest entry has waited longer than PATIENCE_MS. */
 export async function verifyOutbox({ ledger }: VerifyOptions): Promise<readonly Violation[]> {
   const waiting = await findWaiting(ledger);
   return [...waiting.values()].flatMap(([oldest]) => {
@@ -73,7 +73,7 @@ export async function verifyOutbox({ ledger }: VerifyOptions): Promise<readonly 
 
 interface AccountRow {
   readonly id: string;
-  /** Whether the row is old enough to be in the ledger, too. The row is written first. */
+  /** Whether the account's row is so old that the ledger must have the account, too. The gateway writes the row first. */
   readonly settled: boolean;
 }
 
@@ -144,7 +144,7 @@ async function readKeys(database: Knex, accountIds: readonly string[]): Promise<
   return rows;
 }
 
-/** Follows the entries up to the last one that each account had when it was read. */
+/** Follows the entries of accounts up to the last one that each account had when the ledger was read. */
 async function follow(
   { ledger, database, patienceMs = ON_ITS_WAY_MS }: VerifyOptions,
   shard: number,
@@ -160,7 +160,7 @@ async function follow(
     found.push(...(await followChains(database, chains, upto)));
   }
   if (!chains.some(isBehind)) return found;
-  // Read the outbox before the rows: an entry that leaves it meanwhile is a row by then.
+  // The outbox is read before the rows, because an entry that the shipper trims meanwhile is a row by then.
   const waiting = (await ledger.readOutbox([shard], OUTBOX_AT_ONCE)).get(shard) ?? [];
   found.push(...(await followChains(database, chains, upto)));
   found.push(...continueWith(waiting, chains, upto));
@@ -175,7 +175,7 @@ async function follow(
   ];
 }
 
-/** Continues the chains with entries that are not rows yet. */
+/** Continues the chains with outbox entries that are not rows in Postgres yet. */
 function continueWith(
   entries: readonly OutboxEntry[],
   chains: readonly Chain[],
@@ -231,7 +231,7 @@ function compareKeys(keys: readonly KeyRow[], seen: LedgerInspection, chains: re
   });
 }
 
-/** Drops violations of a limit that an operator lowered below what was already spent. The audit log has such changes. */
+/** Drops violations of a limit that an operator lowered below the key's spending. The audit log shows whether one did. */
 async function withoutLowered(database: Knex, violations: readonly Violation[]): Promise<readonly Violation[]> {
   const kept: Violation[] = [];
   for (const each of violations) {

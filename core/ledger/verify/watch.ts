@@ -9,9 +9,9 @@ import { type VerifyOptions, verify, verifyOutbox } from './verify';
 
 interface WatchOptions extends VerifyOptions {
   readonly log: Logger;
-  /** How long the pause is between two passes. */
+  /** How long the pause between two passes is, in ms. */
   readonly everyMs: number;
-  /** The highest speed of a pass, so that it costs little of the database's time. */
+  /** How many accounts per second a pass verifies at most, so that it costs little of the database's time. */
   readonly accountsPerSecond: number;
 }
 
@@ -43,10 +43,10 @@ const ACCOUNTS_AT_ONCE = 20;
 const ENTRIES_PER_SECOND = 50_000;
 const FIRST_AFTER_MS = 30_000;
 const DAYS_OF_RECORDS = 1;
-/** How many violations of one pass are logged. More would say the same, and the metric has the number. */
+/** How many violations of one pass are logged. More lines would add nothing, and the metric has the number. */
 const LINES = 50;
 
-/** Verifies all accounts again and again, slowly, and logs violations. Returns the loop, so that the caller can stop it. */
+/** Verifies all accounts repeatedly and slowly, and logs violations. Returns the loop, so that the caller can stop it. */
 export function startWatch(options: WatchOptions): Loop {
   const { log, everyMs } = options;
   return startLoop((signal) => pass(options, signal), {

@@ -8,7 +8,7 @@ import type { UsageSettings } from '../usage-report';
 import { ChoiceReader } from './read-choice';
 import { readChatUsage } from './usage';
 
-/** Reads one answer. In a native one nothing is a contradiction, because its client gets it as it is. */
+/** Reads one Chat answer. It never rejects a native answer as contradictory, because the client gets that answer unchanged. */
 export class ChatReader implements AnswerReader {
   readonly #choices = new Map<number, ChoiceReader>();
   #parts = 0;
@@ -17,7 +17,7 @@ export class ChatReader implements AnswerReader {
 
   constructor(
     private readonly isNative = false,
-    /** The upstream's `adapterSettings`. */
+    /** The `adapterSettings` of the upstream. */
     private readonly settings?: unknown,
   ) {}
 
@@ -26,7 +26,7 @@ export class ChatReader implements AnswerReader {
     const trimmed = data.trim();
     if (trimmed === '[DONE]') return this.#end();
     const chunk = parseEvent(data, this.isNative);
-    if (chunk === undefined) return [{ is: 'add', at: 0, text: data }];
+    if (chunk === undefined) return [{ kind: 'add', at: 0, text: data }];
     return this.#read(chunk, 'delta');
   }
 
@@ -34,7 +34,7 @@ export class ChatReader implements AnswerReader {
     const answer = asObject(body);
     if (answer === undefined && !this.isNative) throw new Error('the answer is no JSON object');
     const events = this.#read(answer ?? {}, 'message');
-    return events.at(-1)?.is === 'error' ? events : [...events, ...this.#end()];
+    return events.at(-1)?.kind === 'error' ? events : [...events, ...this.#end()];
   }
 
   end(): readonly AnswerEvent[] {
@@ -44,18 +44,18 @@ export class ChatReader implements AnswerReader {
   /** Some upstreams have `"error": null` in every chunk. */
   #read(answer: JsonObject, member: 'delta' | 'message'): readonly AnswerEvent[] {
     if (answer['error'] !== undefined && answer['error'] !== null && answer['error'] !== '')
-      return [...this.#closeAll(), { is: 'error', error: readUsualError(answer) }];
+      return [...this.#closeAll(), { kind: 'error', error: readUsualError(answer) }];
     const choices = asArray(answer['choices']);
-    // Some upstreams report running counts in every chunk. The final ones are in a chunk without choices, or end the choices.
+    // Some upstreams report running token counts in every chunk. Only a chunk without choices, or one that ends the choices, has the final counts.
     const isLast = choices.length === 0 || choices.some((each) => reasonOf(asObject(each) ?? {}) !== '');
     const usage = readChatUsage(answer, this.settings as UsageSettings | undefined);
     const events = usageEvents(usage, isLast && asObject(answer['usage']) !== undefined);
-    // Some upstreams send a chunk before the first that has neither choices nor an id.
+    // Some upstreams send a first chunk that has neither choices nor an id, so it does not begin the answer.
     if (choices.length > 0 || member === 'message') this.#begin(answer, events);
     for (let at = 0; at < choices.length; at += 1) {
       const choice = asObject(choices[at]);
       if (choice !== undefined) this.#readChoice(choice, asCount(choice['index']) ?? at, member, events);
-      if (events.at(-1)?.is === 'error') break;
+      if (events.at(-1)?.kind === 'error') break;
     }
     return events;
   }
@@ -86,7 +86,7 @@ export class ChatReader implements AnswerReader {
     const events: AnswerEvent[] = [];
     this.#begin({}, events);
     append(events, this.#closeAll());
-    events.push({ is: 'end' });
+    events.push({ kind: 'end' });
     return events;
   }
 

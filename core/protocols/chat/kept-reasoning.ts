@@ -2,9 +2,9 @@ import { asArray, asCount, asObject, asText, type JsonObject } from '../../base/
 import { parseJson } from '../../base/parse-json';
 
 /**
- * What vendors want back beside texts, as the JSON of a signature: the signature of the call that follows in its `extra_content`
- * (ai.google.dev, Thought signatures, 2026-11), or OpenRouter's blocks in their order (openrouter.ai, Reasoning tokens, Preserving
- * reasoning blocks, 2026-11). A client may forge it, so that nothing else is read.
+ * What vendors want returned with the next request beside texts, as the JSON of a signature: the signature of the next call in its
+ * `extra_content` (ai.google.dev, Thought signatures, 2026-11), or OpenRouter's blocks in their order (openrouter.ai, Reasoning tokens,
+ * Preserving reasoning blocks, 2026-11). Nothing else is read, because a client may forge a signature.
  */
 export interface KeptReasoning {
   readonly extra_content?: JsonObject | undefined;
@@ -21,10 +21,10 @@ export function readKept(value = ''): KeptReasoning {
   };
 }
 
-/** The members of a block that a stream continues. */
+/** The members of a reasoning block that a stream sends in pieces. */
 const CONTINUED: ReadonlySet<string> = new Set(['text', 'summary', 'data']);
 
-/** Adds pieces of `reasoning_details` to blocks. A stream sends the pieces of one block one after the other, under its `index`. */
+/** Appends pieces of `reasoning_details` to blocks. A stream sends all pieces of one block, which share its `index`, before the next block. */
 export function addDetails(blocks: Record<string, unknown>[], given: readonly unknown[]): void {
   for (const each of given) {
     const piece = asObject(each) ?? {};

@@ -1,7 +1,7 @@
 import type { Forms } from '../fitted';
 import { COMMON, FAILED_RESULT, NO_EFFORT_WORD, NO_TOOL, type UnsupportedFeature } from '../limits';
 
-/** The most stop sequences that vendors take. */
+/** The most stop sequences that vendors accept. */
 const MAX_STOPS = 4;
 
 const OMITTED = 'is left out, because upstreams that speak Chat may refuse a member that they do not know';
@@ -11,7 +11,7 @@ const OF_ASSISTANT = {
   why: 'cannot stand in a message of the assistant at this upstream',
 } as const;
 
-/** OpenAI takes ids of 40 characters at most (github.com/agno-agi/agno/issues/5382, 2025-11: its words). */
+/** OpenAI accepts ids of up to 40 characters (github.com/agno-agi/agno/issues/5382, 2025-11: quotes the vendor). */
 export const CHAT_FORMS: Forms = {
   dialect: 'chat',
   callId: /^[\s\S]{1,40}$/,
@@ -19,7 +19,7 @@ export const CHAT_FORMS: Forms = {
   holdsClosedOnly: true,
 };
 
-/** The features that Chat has no place for. */
+/** The features of conversations that Chat cannot express. */
 export const CHAT_UNSUPPORTED: readonly UnsupportedFeature[] = [
   ...COMMON,
   {

@@ -5,35 +5,35 @@ import { jsonOf } from '../../http/raw-json';
 import type { KeptReasoning } from './kept-reasoning';
 
 interface Call {
-  /** Its position among the calls of the choice. */
+  /** The call's position among the calls of the choice. */
   readonly order: number;
   id: string;
   name: string;
   isText: boolean;
-  /** What the vendor wants back with the call. */
+  /** What the vendor wants returned with the call in the next request. */
   extra?: KeptReasoning['extra_content'];
-  /** The input that arrived before the name. */
+  /** The part of the input that arrived before the call's name. */
   early: string;
-  /** Whether the input is complete. Free text has no visible end. */
+  /** Detects whether the input is complete. Free text has no detectable end. */
   readonly end: ObjectEnd;
-  /** The number of its part; undefined until its name has arrived. */
+  /** The number of the call's part in the answer; undefined until the call's name has arrived. */
   at: number | undefined;
   isClosed: boolean;
 }
 
 /**
- * Reads the tool calls of one choice, which may arrive interleaved. It closes a call as soon as another begins and its JSON is
- * complete. A dialect whose parts must follow each other can then write it to the client.
+ * Reads the tool calls of one choice, which may arrive interleaved. It closes a call as soon as another begins and the JSON of the first is
+ * complete. The writer of a dialect with sequential parts can then send the other call to the client.
  */
 export class CallsReader {
   readonly #choice: number;
   readonly #answerId: string;
   readonly #next: () => number;
   readonly #calls: Call[] = [];
-  /** The newest call of each `index`, and of each id. */
+  /** The newest call for each `index`. The next field has the newest call for each id. */
   readonly #byIndex = new Map<number, Call>();
   readonly #byId = new Map<string, Call>();
-  /** The open calls whose input is complete. */
+  /** The open calls whose input is complete. They close when another call begins. */
   readonly #whole = new Set<Call>();
   hasCalls = false;
 
@@ -66,18 +66,18 @@ export class CallsReader {
     else this.#whole.delete(call);
   }
 
-  /** Throws if a call has no name when the stop reason arrives. */
+  /** @throws if a call has no name when the stop reason arrives */
   checkNames(): void {
     if (this.#calls.some(({ name, early }) => name === '' && early.trim() !== ''))
-      throw new Error('a tool call has no name');
+      throw new Error("a tool call in the upstream's answer has no name");
   }
 
-  /** Closes all open calls. A call without a name was cut off, so it produces no event. */
+  /** Closes all open calls. It emits no event for a call without a name, because the end of the answer cut that call off. */
   close(events: AnswerEvent[]): void {
     for (const call of this.#calls) this.#close(call, events);
   }
 
-  /** Returns the call that an item belongs to. Some upstreams send no `index`, or the same one for every call; the id then distinguishes them. */
+  /** Returns the call of an item in `tool_calls`. Some upstreams send no `index`, or the same one for every call; then the id distinguishes calls. */
   #callOf(given: JsonObject, name: string, input: string): Call | undefined {
     const id = asText(given['id']);
     const index = asCount(given['index']);
@@ -85,7 +85,7 @@ export class CallsReader {
     if (known !== undefined && !isAnother(known, id, name, input)) return known;
     if (id === '' && name === '' && index === undefined && !this.isNative) {
       if (input.trim() === '') return undefined;
-      throw new Error('the input of a tool call came without its call');
+      throw new Error('the upstream sent the input of a tool call without the call');
     }
     const order = this.#calls.length;
     const end = new ObjectEnd();
@@ -101,7 +101,7 @@ export class CallsReader {
     if ((this.#byId.get(id)?.order ?? -1) < call.order) this.#byId.set(id, call);
   }
 
-  /** Opens a call whose name has arrived. First closes the other calls whose input is complete. */
+  /** Opens a call whose name has arrived. It first closes the other calls whose input is complete. */
   #open(call: Call, events: AnswerEvent[]): void {
     if (call.at !== undefined) return;
     for (const other of this.#whole) this.#close(other, events);
@@ -111,71 +111,68 @@ export class CallsReader {
     this.#identify(call, this.#madeId(call));
     const { at, id, name, isText, early } = call;
     call.early = '';
-    const part = { is: 'tool_call', id, name, ...(isText && { isText }) } as const;
-    events.push({ is: 'open', at, choice: this.#choice, part });
-    if (early !== '') events.push({ is: 'add', at, text: early });
+    const part = { kind: 'tool_call', id, name, ...(isText && { isText }) } as const;
+    events.push({ kind: 'open', at, choice: this.#choice, part });
+    if (early !== '') events.push({ kind: 'add', at, text: early });
   }
 
-  /** Adds what goes back with a call as the signature of empty reasoning before it, because clients have a place for that alone. */
+  /** Emits a call's `extra_content` as the signature of empty reasoning before the call, because clients return only signatures of reasoning. */
   #sign({ extra }: Call, events: AnswerEvent[]): void {
     if (extra === undefined) return;
     const at = this.#next();
     const kept: KeptReasoning = { extra_content: extra };
-    events.push({ is: 'open', at, choice: this.#choice, part: { is: 'reasoning' } });
-    events.push({ is: 'sign', at, value: JSON.stringify(kept) }, { is: 'close', at });
+    events.push({ kind: 'open', at, choice: this.#choice, part: { kind: 'reasoning' } });
+    events.push({ kind: 'sign', at, value: JSON.stringify(kept) }, { kind: 'close', at });
   }
 
   #add(call: Call, text: string, events: AnswerEvent[]): void {
     if (text === '') return;
     if (call.isClosed && !this.isNative) {
       if (text.trim() === '') return;
-      throw new Error('the input of a tool call goes on behind its end');
+      throw new Error('the upstream continued the input of a tool call after the input had ended');
     }
     if (!this.isNative) call.end.add(text);
     if (call.at === undefined) call.early += text;
-    else events.push({ is: 'add', at: call.at, text });
+    else events.push({ kind: 'add', at: call.at, text });
   }
 
   #close(call: Call, events: AnswerEvent[]): void {
     if (call.at === undefined || call.isClosed) return;
     call.isClosed = true;
     this.#whole.delete(call);
-    events.push({ is: 'close', at: call.at });
+    events.push({ kind: 'close', at: call.at });
   }
 
-  /**
-   * Returns an id for a call without one. It is unique across answers, because clients return it with the result in conversations
-   * that have many answers.
-   */
+  /** Returns an id for a call that has none. It is unique across answers, because a client's conversation contains calls and results of many answers. */
   #madeId({ order }: Call): string {
     return ['call', this.#answerId, this.#choice, order].filter((each) => each !== '').join('_');
   }
 }
 
-/** How many characters of the answer's id are in a made id. */
+/** How many characters of the answer's id a generated call id contains at most. */
 const MAX_ID_LENGTH = 64;
 
-/** Whether an item with the number of a known call begins another call. Some upstreams repeat id and name in every chunk. */
+/** Returns whether an item with the number of a known call begins another call. Some upstreams repeat id and name in every chunk of one call. */
 function isAnother(known: Call, id: string, name: string, input: string): boolean {
   if (name === '' || known.name === '') return false;
   if (id !== '' && known.id !== '') return id !== known.id;
   return name !== known.name || (input.trim() !== '' && isWhole(known));
 }
 
-/** Returns the input as text. Some upstreams send it as an object instead. */
+/** Returns a tool call's input as text. Some upstreams send an object instead. */
 function textOf(input: unknown): string {
   return asObject(input) === undefined ? asText(input) : jsonOf(input);
 }
 
-/** Whether an open call's input is complete: nothing can follow the JSON of an object. */
+/** Returns whether an open call's input is complete. Nothing can follow the JSON of an object. */
 function isWhole({ at, isText, isClosed, end }: Call): boolean {
   return at !== undefined && !isText && !isClosed && end.isWhole;
 }
 
-/** Follows the JSON of an object that arrives in pieces, and knows when it is complete. */
+/** Follows JSON that arrives in pieces, and detects when its object is complete. */
 class ObjectEnd implements JsonObserver {
   readonly #scanner = new JsonScanner(this);
-  /** Whether it is no object, or text follows it. */
+  /** Whether the JSON is no object, or other text follows the object. */
   #isOther = false;
   #hasEnded = false;
 

@@ -5,26 +5,23 @@ import { addDetails, type KeptReasoning } from './kept-reasoning';
 import { CallsReader } from './read-calls';
 import { CHAT_STOP_REASONS } from './words';
 
-/** The kinds of text in a choice, and spoken answers, which no other protocol has. One kind is open at a time. */
+/** The kinds of text in a choice; `other` is a spoken answer, which no other protocol has. Only one kind is open at a time. */
 type Kind = 'text' | 'reasoning' | 'refusal' | 'other';
 
-/** The members that vendors use for the model's reasoning. Some vendors refuse the next call without it. */
+/** The members in which vendors send the model's reasoning. Some vendors refuse the next call if the client does not return it. */
 export const REASONING_MEMBERS = ['reasoning_content', 'reasoning'] as const;
 
-/** Reads one choice of an answer. Chat does not mark where a part begins and ends: a different kind of text, a call or a stop reason marks it. */
+/** Reads one choice of an answer. Chat does not mark the ends of parts. A part ends when a different kind of text, a call or a stop reason arrives. */
 export class ChoiceReader {
   readonly #calls: CallsReader;
   #open: { readonly at: number; readonly kind: Kind; readonly signature: string | undefined } | undefined;
-  /**
-   * The positions in the message where the open part begins and where the text so far ends. Citations count characters from the
-   * beginning of the message.
-   */
+  /** The positions in the message where the open part begins and the text so far ends. Citations count characters from the beginning of the message. */
   #textFrom = 0;
   #textTo = 0;
   readonly #details: Record<string, unknown>[] = [];
   #isFinished = false;
 
-  /** `next` numbers the parts of the whole answer. */
+  /** `next` returns the next part number of the whole answer. */
   constructor(
     private readonly index: number,
     answerId: string,
@@ -50,15 +47,12 @@ export class ChoiceReader {
     for (const call of callsIn(delta, isWhole)) {
       const before = events.length;
       this.#calls.say(call, events);
-      // The text closes before the first event of a call.
+      // The open text part must close before the first event of a call.
       if (events.length > before && this.#open !== undefined) events.splice(before, 0, ...this.#closed());
     }
   }
 
-  /**
-   * Ends the choice. The answer may say `stop` although the model calls tools, and may repeat the reason. An empty reason comes
-   * from a body without one.
-   */
+  /** Ends the choice. The upstream may send `stop` although the model calls tools, and may repeat the reason. An unstreamed body may have no reason. */
   finish(reason: string, stop: string, events: AnswerEvent[]): void {
     if (this.#isFinished && !this.isNative) return;
     this.close(events);
@@ -67,7 +61,7 @@ export class ChoiceReader {
     this.#isFinished = true;
     if (read.reason !== 'end' && read.reason !== 'tool_calls') return void events.push(read);
     const is = this.#calls.hasCalls ? 'tool_calls' : stop === '' ? 'end' : 'stop';
-    events.push({ is: 'finish', choice: this.index, reason: is, ...(is === 'stop' && { stop }) });
+    events.push({ kind: 'finish', choice: this.index, reason: is, ...(is === 'stop' && { stop }) });
   }
 
   close(events: AnswerEvent[]): void {
@@ -75,7 +69,7 @@ export class ChoiceReader {
     this.#calls.close(events);
   }
 
-  /** Adds content, which is text or, with some vendors, a list of parts. */
+  /** Adds `content`, which is text or, from some vendors, a list of parts. */
   #addContent(content: unknown, events: AnswerEvent[]): void {
     if (typeof content === 'string') this.#add('text', content, events);
     for (const given of asArray(content)) {
@@ -93,25 +87,25 @@ export class ChoiceReader {
       if (this.#open?.kind !== kind) this.#textFrom = this.#textTo;
       this.#textTo += text.length;
     }
-    events.push({ is: 'add', at: this.#opened(kind, events, signature), text });
+    events.push({ kind: 'add', at: this.#opened(kind, events, signature), text });
   }
 
-  /** Keeps details for the end of the reasoning that they describe. Encrypted ones come without a text. */
+  /** Keeps `reasoning_details` until the reasoning that they describe ends. Encrypted details arrive without text. */
   #detail(given: readonly unknown[], events: AnswerEvent[]): void {
     if (given.length === 0 || this.isNative || this.#isFinished) return;
     this.#opened('reasoning', events);
     addDetails(this.#details, given);
   }
 
-  /** Opens a part of a kind unless one is open. Returns its number. */
+  /** Returns the number of the open part of this kind, and opens a part if none is open. */
   #opened(kind: Kind, events: AnswerEvent[], signature?: string): number {
     if (this.#open?.kind === kind) return this.#open.at;
     this.#closeText(events);
     const at = this.next();
-    // Events that only continue a native answer are not read, so where its parts end is not known.
+    // The gateway does not read events that only continue a native answer. It therefore does not know where the answer's parts end.
     this.#open = { at, kind, signature: this.isNative ? undefined : signature };
-    const part: OpenPart = { is: kind };
-    events.push({ is: 'open', at, choice: this.index, part });
+    const part: OpenPart = { kind };
+    events.push({ kind: 'open', at, choice: this.index, part });
     return at;
   }
 
@@ -125,7 +119,7 @@ export class ChoiceReader {
     this.#open = undefined;
     const kept: KeptReasoning = { reasoning_details: kind === 'reasoning' ? this.#details.splice(0) : [] };
     const value = kept.reasoning_details?.length ? JSON.stringify(kept) : signature;
-    return [...(value === undefined ? [] : [{ is: 'sign' as const, at, value }]), { is: 'close', at }];
+    return [...(value === undefined ? [] : [{ kind: 'sign' as const, at, value }]), { kind: 'close', at }];
   }
 
   /** Adds citations. A citation outside an open text is dropped, because it belongs to no part. */
@@ -133,7 +127,7 @@ export class ChoiceReader {
     if (this.#open?.kind !== 'text') return;
     for (const given of asArray(annotations)) {
       const cited = asObject(asObject(given)?.['url_citation']);
-      if (cited !== undefined) events.push({ is: 'cite', at: this.#open.at, citation: this.#citationOf(cited) });
+      if (cited !== undefined) events.push({ kind: 'cite', at: this.#open.at, citation: this.#citationOf(cited) });
     }
   }
 
@@ -150,8 +144,8 @@ export class ChoiceReader {
 }
 
 /**
- * Returns the calls of a delta or a message. Calls of a whole message have no numbers, so their position counts. Old upstreams
- * put their one call into another member.
+ * Returns the tool calls of a delta or a message. The calls of an unstreamed message have no `index`, so their position counts. Old
+ * upstreams send their only call in `function_call`.
  */
 function callsIn(delta: JsonObject, isWhole: boolean): readonly JsonObject[] {
   const given = delta['tool_calls'];

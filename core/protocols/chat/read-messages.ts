@@ -16,7 +16,7 @@ import { CHAT_RULES } from './request';
 const ROLES = ['system', 'developer', 'user', 'assistant', 'tool'] as const;
 type Role = (typeof ROLES)[number];
 
-/** Reads the messages. Those before the first turn of the user or the assistant are instructions. @throws NotTranslatable */
+/** Reads the messages. Messages before the first turn of the user or the assistant become instructions. @throws NotTranslatable */
 export function readMessages(request: JsonObject): Pick<Conversation, 'instructions' | 'turns'> {
   const reading = new MessagesReader();
   listAt(request, 'messages').forEach((message, at) => {
@@ -30,7 +30,7 @@ class MessagesReader {
   readonly instructions: TextPart[] = [];
   readonly turns: Turn[] = [];
   readonly #textCalls = new Set<string>();
-  /** The tool results of the current turn. Chat puts each result into a message of its own. */
+  /** The tool results of the current turn; undefined in another turn. Chat puts each result into a separate message. */
   #results: ToolResultPart[] | undefined;
 
   read(given: unknown, path: string): void {
@@ -44,7 +44,7 @@ class MessagesReader {
 
   #addAnswer(message: JsonObject, path: string): void {
     const parts = readAnswer(message, path);
-    for (const part of parts) if (part.is === 'tool_call' && part.isText === true) this.#textCalls.add(part.id);
+    for (const part of parts) if (part.kind === 'tool_call' && part.isText === true) this.#textCalls.add(part.id);
     this.turns.push({ role: 'assistant', parts });
   }
 
@@ -64,7 +64,7 @@ class MessagesReader {
   }
 }
 
-/** Reads one message. Programs repeat the tool's name in its result; in other messages a name distinguishes speakers. */
+/** Reads one message. The rule for `name` depends on the role: in a tool result it repeats the tool's name, in other messages it distinguishes speakers. */
 function readMessage(given: unknown, path: string): { readonly role: Role; readonly message: JsonObject } {
   const role = wordAt(asObject(given) ?? {}, 'role', ROLES, path);
   return { role, message: CHAT_RULES.carriedMembers(given, role === 'tool' ? 'messages[tool]' : 'messages[]', path) };
@@ -74,7 +74,7 @@ function readAnswer(message: JsonObject, path: string): readonly Part[] {
   const refusal = optionalText(message, 'refusal', path);
   return [
     ...readContent(message, path),
-    ...(refusal === undefined ? [] : [{ is: 'refusal', text: refusal } as const]),
+    ...(refusal === undefined ? [] : [{ kind: 'refusal', text: refusal } as const]),
     ...listAt(message, 'tool_calls', path).map((call, at) => readToolCall(call, `${path}.tool_calls[${at}]`)),
   ];
 }
@@ -82,21 +82,21 @@ function readAnswer(message: JsonObject, path: string): readonly Part[] {
 function readResult(message: JsonObject, path: string, textCalls: ReadonlySet<string>): ToolResultPart {
   const id = textAt(message, 'tool_call_id', path);
   const parts = readContent(message, path).map((part) => {
-    if (part.is === 'text' || part.is === 'image' || part.is === 'document') return part;
+    if (part.kind === 'text' || part.kind === 'image' || part.kind === 'document') return part;
     throw new NotTranslatable(`${path}.content`, 'must be text, images and documents');
   });
-  return { is: 'tool_result', id, parts, ...(textCalls.has(id) && { isText: true }) };
+  return { kind: 'tool_result', id, parts, ...(textCalls.has(id) && { isText: true }) };
 }
 
 function onlyText(part: Part, path: string): TextPart {
-  if (part.is === 'text') return part;
+  if (part.kind === 'text') return part;
   throw new NotTranslatable(`${path}.content`, 'must be text');
 }
 
 function readContent(message: JsonObject, path: string): readonly Part[] {
   const content = message['content'];
   if (content === undefined) return [];
-  if (typeof content === 'string') return [{ is: 'text', text: content }];
+  if (typeof content === 'string') return [{ kind: 'text', text: content }];
   return listAt(message, 'content', path).map((part, at) => readPart(part, `${path}.content[${at}]`));
 }
 
@@ -110,9 +110,9 @@ function readPart(given: unknown, path: string): Part {
   const part = CHAT_RULES.carriedMembers(given, 'content[]', path);
   switch (known) {
     case 'text':
-      return { is: 'text', text: textAt(part, 'text', path) };
+      return { kind: 'text', text: textAt(part, 'text', path) };
     case 'refusal':
-      return { is: 'refusal', text: textAt(part, 'refusal', path) };
+      return { kind: 'refusal', text: textAt(part, 'refusal', path) };
     case 'image_url':
       return readImage(part['image_url'], `${path}.image_url`);
     case 'file':

@@ -7,7 +7,7 @@ import { CHAT_RULES } from './request';
 
 const EFFORTS = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'] as const;
 
-/** Reads a whole request. @throws NotTranslatable */
+/** Converts the body of a Chat request to a conversation. @throws NotTranslatable */
 export function readChatRequest(body: JsonObject): Conversation {
   const request = CHAT_RULES.carriedMembers(body);
   return {
@@ -30,7 +30,7 @@ export function readChatRequest(body: JsonObject): Conversation {
 
 type Sampling = 'temperature' | 'topP' | 'topK' | 'frequencyPenalty' | 'presencePenalty' | 'seed';
 
-/** Reads the sampling members. A penalty of 0 counts as absent. */
+/** Reads the sampling settings. A penalty of 0 counts as absent. */
 function readSampling(request: JsonObject): Pick<Conversation, Sampling> {
   return {
     temperature: numberAt(request, 'temperature'),
@@ -69,12 +69,12 @@ function readFormat(request: JsonObject): OutputFormat | undefined {
   const format = CHAT_RULES.carriedMembers(given, 'response_format', 'response_format');
   const type = optionalWord(format, 'type', FORMATS, 'response_format') ?? 'text';
   if (type === 'text') return undefined;
-  if (type === 'json_object') return { is: 'json' };
+  if (type === 'json_object') return { kind: 'json' };
   const path = 'response_format.json_schema';
   const described = CHAT_RULES.carriedMembers(format['json_schema'], path, path);
   if (described['schema'] === undefined) throw new NotTranslatable(`${path}.schema`, 'is missing');
   return {
-    is: 'schema',
+    kind: 'schema',
     name: textAt(described, 'name', path),
     description: optionalText(described, 'description', path),
     schema: schemaAt(described, 'schema', path),

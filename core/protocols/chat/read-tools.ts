@@ -15,7 +15,7 @@ export function readTools(request: JsonObject): readonly Tool[] {
   });
 }
 
-/** Returns the type of a tool or a call; without a type it is a function. */
+/** Returns the type of a tool or a call, which is `function` if absent. */
 function typeOf(given: unknown, path: string): 'function' | 'custom' {
   const { type, custom } = asObject(given) ?? {};
   if (type === 'function' || type === 'custom') return type;
@@ -44,7 +44,7 @@ function readCustom(given: unknown, path: string): Tool {
   };
 }
 
-/** Returns a grammar in the form of Responses, which `Tool` uses. Chat nests it one level deeper. */
+/** Returns a grammar in the form of Responses, which `Tool` uses. Chat nests the grammar one level deeper. */
 function flatFormat(given: unknown): unknown {
   const { type, grammar, ...others } = asObject(given) ?? {};
   const inner = asObject(grammar);
@@ -71,7 +71,7 @@ export function readToolChoice(request: JsonObject): ToolChoice | undefined {
   );
 }
 
-/** Reads a call in a message of the assistant. @throws NotTranslatable */
+/** Reads a tool call in a message of the assistant. @throws NotTranslatable */
 export function readToolCall(given: unknown, path: string): ToolCallPart {
   const type = typeOf(given, path);
   const call = CHAT_RULES.carriedMembers(given, 'tool_calls[]', path);
@@ -79,6 +79,6 @@ export function readToolCall(given: unknown, path: string): ToolCallPart {
   const called = CHAT_RULES.carriedMembers(call[type], `tool_calls[].${type}`, typePath);
   const [id, name] = [textAt(call, 'id', path), textAt(called, 'name', typePath)];
   return type === 'custom'
-    ? { is: 'tool_call', id, name, input: textAt(called, 'input', typePath), isText: true }
-    : { is: 'tool_call', id, name, input: textAt(called, 'arguments', typePath) };
+    ? { kind: 'tool_call', id, name, input: textAt(called, 'input', typePath), isText: true }
+    : { kind: 'tool_call', id, name, input: textAt(called, 'arguments', typePath) };
 }

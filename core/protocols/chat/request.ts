@@ -41,7 +41,7 @@ const OTHER_REASONING = {
 };
 const SPOKEN = priced('spoken answers have prices of their own');
 
-/** The requests of Chat: those of the package openai, those of the same vendor's newer protocol, and those of other vendors. */
+/** The members of Chat requests: those of the npm package openai, those that OpenAI's newer protocol adds, and those of other vendors. */
 export const CHAT_TABLE: RequestTable = {
   members: {
     ...OPENAI_MEMBERS,
@@ -114,7 +114,7 @@ export const CHAT_TABLE: RequestTable = {
     ),
     // alibabacloud.com/help/en/model-studio/deep-thinking, 2026-06.
     ...each(OTHER_REASONING, 'enable_thinking', 'thinking_budget'),
-    // api-docs.deepseek.com/guides/thinking_mode, 2026-11. Moonshot and Z.AI have it, too.
+    // api-docs.deepseek.com/guides/thinking_mode, 2026-11. Moonshot and Z.AI accept it, too.
     thinking: OTHER_REASONING,
     // openrouter.ai/docs/guides/best-practices/reasoning-tokens, 2026-11.
     ...each(OTHER_REASONING, 'reasoning', 'include_reasoning'),
@@ -176,7 +176,7 @@ export const CHAT_TABLE: RequestTable = {
     'tool_calls[]': {
       ...each(CALL, 'id', 'type', 'function', 'custom'),
       index: dropped('the place of the call says it'),
-      // ai.google.dev/gemini-api/docs/thought-signatures, 2026-11: what Gemini's Chat address adds.
+      // ai.google.dev/gemini-api/docs/thought-signatures, 2026-11: what Gemini's Chat endpoint adds.
       extra_content: dropped('is good at its vendor alone'),
       provider_specific_fields: ADDED,
     },
@@ -191,11 +191,11 @@ export const CHAT_TABLE: RequestTable = {
     response_format: each(FORM, 'type', 'json_schema'),
     'response_format.json_schema': each(FORM, 'name', 'description', 'schema', 'strict'),
   },
-  // No kinds are kept: a call cannot name a stored completion, and no spoken answer is served.
+  // Chat creates no vendor resources: a call cannot name a stored completion, and the gateway serves no spoken answers.
   kept: {},
 };
 
-/** Returns the meters of the kinds of output that `modalities` asks for; undefined for an unknown kind. */
+/** Returns which meters need a price for the kinds of output that `modalities` requests; undefined for an unknown kind. */
 function spokenOrDrawn(value: unknown): Needs | undefined {
   if (!Array.isArray(value) || !value.every((kind) => ['text', 'audio', 'image'].includes(kind))) return undefined;
   const meters: TokenMeter[] = [];

@@ -10,7 +10,7 @@ import {
 } from '../../catalog/usage';
 import { type UsageSettings, unlessPlain, usageOfReport, usageReader } from '../usage-report';
 
-/** `prompt_tokens` and `completion_tokens` include their details, unless the total shows that they do not. */
+/** `prompt_tokens` and `completion_tokens` include their detail counts, unless the total shows that they do not. */
 const readReport = usageReader({
   counts: {
     input: {
@@ -20,7 +20,7 @@ const readReport = usageReader({
     cacheRead: {
       in: 'input',
       at: [
-        // OpenAI: platform.openai.com, Chat completion object; Azure, xAI, Gemini, OpenRouter, Groq, vLLM, SGLang and Alibaba alike.
+        // OpenAI: platform.openai.com, Chat completion object. Azure, xAI, Gemini, OpenRouter, Groq, vLLM, SGLang and Alibaba use the same names.
         'prompt_tokens_details.cached_tokens',
         'cached_tokens', // Moonshot: @ai-sdk/moonshotai, convert-moonshotai-chat-usage.ts, 2026-11
         'prompt_cache_hit_tokens', // DeepSeek: the same
@@ -73,10 +73,10 @@ const readReport = usageReader({
   ],
 });
 
-/** The service tiers that the plain price covers. `on_demand` is Groq's: console.groq.com/docs, Service Tiers, 2026-02. */
+/** The service tiers that the model's plain price covers. `on_demand` is Groq's: console.groq.com/docs, Service Tiers, 2026-02. */
 const PLAIN_TIERS = ['default', 'auto', 'standard', 'on_demand'];
 
-/** Reads the usage that an answer or a chunk reports; it has one pass. */
+/** Reads the usage that an answer or a chunk reports. Chat reports one pass of the model. */
 export function readChatUsage(answer: JsonObject, settings?: UsageSettings): Usage {
   const report = reportIn(answer);
   if (report === undefined) return UNKNOWN_USAGE;
@@ -86,7 +86,7 @@ export function readChatUsage(answer: JsonObject, settings?: UsageSettings): Usa
   return usageOfReport(read, [{ model, tier, counts: read.counts }]);
 }
 
-/** Returns the report of an answer or a chunk: Groq's is in `x_groq` too, and Moonshot's in the last chunk's choice alone. */
+/** Returns the usage report of an answer or a chunk. Groq may put it into `x_groq`; Moonshot puts it only into the last chunk's choice. */
 function reportIn(answer: JsonObject): JsonObject | undefined {
   return (
     asObject(answer['usage']) ??
@@ -95,7 +95,7 @@ function reportIn(answer: JsonObject): JsonObject | undefined {
   );
 }
 
-/** Returns the usage in the form of Chat: the prompt's tokens include cached ones, the completion's include reasoning. */
+/** Returns the usage in the form of Chat: prompt tokens include cached tokens, and completion tokens include reasoning. */
 export function writeChatUsage(usage: Usage): JsonObject | undefined {
   if (usage.passes.length === 0) return undefined;
   const [prompt, completion] = [totalInputTokens(usage), outputTokens(usage) ?? 0];

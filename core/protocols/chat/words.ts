@@ -20,11 +20,11 @@ export const CHAT_STOP_REASONS: ReadonlyMap<string, FinishReason> = new Map([
   ['tool_calls', 'tool_calls'],
   ['function_call', 'tool_calls'],
   ['content_filter', 'filter'],
-  // docs.x.ai and older servers: the limit of the call.
+  // docs.x.ai and older servers: the call's output limit was reached.
   ['max_tokens', 'length'],
-  // docs.z.ai, "Chat Completion", 2026-11: the filter.
+  // docs.z.ai, "Chat Completion", 2026-11: a content filter stopped the answer.
   ['sensitive', 'filter'],
-  // docs.mistral.ai, "Chat", 2026-11: the context window.
+  // docs.mistral.ai, "Chat", 2026-11: the context window is full.
   ['model_length', 'context'],
   // openrouter.ai/docs "Errors and Debugging"; docs.z.ai "Chat Completion"; api-docs.deepseek.com "Create Chat Completion", 2026-11.
   ['error', 'broken'],

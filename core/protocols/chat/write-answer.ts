@@ -17,7 +17,7 @@ export function openChatWriter(call: WrittenCall): AnswerWriter {
   return new ChatWriter(call);
 }
 
-/** Returns an error with the vendor's own words, and a type and a code that clients of Chat know. */
+/** Returns an error with the vendor's own message, and a type and a code that Chat clients know. */
 export function writeChatError(error: AnswerError, status: number, requestId: string): JsonObject {
   return { error: openaiError(error, status), request_id: requestId };
 }
@@ -25,7 +25,7 @@ export function writeChatError(error: AnswerError, status: number, requestId: st
 class ChatWriter implements AnswerWriter {
   readonly #call: WrittenCall;
   readonly #choices = new Map<number, WrittenChoice>();
-  /** The choice of each part; undefined for reasoning, which Chat has no place for. */
+  /** The choice that each part belongs to; undefined for reasoning, which Chat cannot express. */
   readonly #choiceOf = new Map<number, WrittenChoice | undefined>();
   readonly #used: WrittenUsage;
   #isOver = false;
@@ -39,7 +39,7 @@ class ChatWriter implements AnswerWriter {
   write(event: AnswerEvent): readonly ClientEvent[] {
     if (this.#isOver) return [];
     this.#used.note(event);
-    switch (event.is) {
+    switch (event.kind) {
       case 'begin':
         return this.#begin(0);
       case 'open':
@@ -81,10 +81,10 @@ class ChatWriter implements AnswerWriter {
     };
   }
 
-  #open({ at, choice: index, part }: Extract<AnswerEvent, { is: 'open' }>): readonly ClientEvent[] {
-    if (this.#choiceOf.has(at)) throw new Error('a part of the answer begins twice');
+  #open({ at, choice: index, part }: Extract<AnswerEvent, { kind: 'open' }>): readonly ClientEvent[] {
+    if (this.#choiceOf.has(at)) throw new Error("the upstream's answer begins the same part twice");
     const begun = this.#begin(index);
-    const choice = part.is === 'reasoning' ? undefined : this.#choices.get(index);
+    const choice = part.kind === 'reasoning' ? undefined : this.#choices.get(index);
     this.#choiceOf.set(at, choice);
     return [...begun, ...(choice?.open(at, part) ?? []).map((delta) => this.#chunk(index, delta))];
   }
@@ -97,12 +97,12 @@ class ChatWriter implements AnswerWriter {
   }
 
   #deltas(at: number, deltasOf: (choice: WrittenChoice) => readonly JsonObject[]): readonly ClientEvent[] {
-    if (!this.#choiceOf.has(at)) throw new Error('a part of the answer has no beginning');
+    if (!this.#choiceOf.has(at)) throw new Error("the upstream's answer continues a part that has not begun");
     const choice = this.#choiceOf.get(at);
     return choice === undefined ? [] : deltasOf(choice).map((delta) => this.#chunk(choice.index, delta));
   }
 
-  /** Keeps the stop reason until the end, because some upstreams send content behind it. */
+  /** Keeps the stop reason until the answer ends, because some upstreams send more content after it. */
   #finish(index: number, reason: FinishReason): readonly ClientEvent[] {
     const begun = this.#begin(index);
     const choice = this.#choices.get(index);
@@ -130,7 +130,7 @@ class ChatWriter implements AnswerWriter {
     return { data: JSON.stringify({ error: openaiError(error, statusOf(error) ?? 500) }) };
   }
 
-  /** Puts a chunk together from texts, because all chunks of an answer begin alike. */
+  /** Concatenates a chunk's JSON text instead of serializing an object, because all chunks of an answer begin alike. */
   #chunk(index: number, delta: JsonObject, finish: string | null = null): ClientEvent {
     this.#chunkHead ??= JSON.stringify(this.#head('chat.completion.chunk')).slice(0, -1);
     const choice = `{"index":${index},"delta":${JSON.stringify(delta)},"logprobs":null,"finish_reason":${JSON.stringify(finish)}}`;

@@ -14,12 +14,12 @@ import {
   type Turn,
 } from '../../catalog/conversation';
 import type { TranslatedCall } from '../../catalog/upstream';
-import { goodAt } from '../seal';
+import { unsealFor } from '../seal';
 import { jsonInputOf } from '../text-tools';
 import { type KeptReasoning, readKept } from './kept-reasoning';
 import { REASONING_MEMBERS } from './read-choice';
 
-/** Separates texts that were separate. Many upstreams take text only, not a list of texts. */
+/** The separator between texts that were separate. Many upstreams accept only a text, not a list of texts. */
 const APART = '\n\n';
 
 /** Writes the messages. @throws NotTranslatable */
@@ -36,7 +36,7 @@ function isAssistant(turn: Turn | undefined): boolean {
   return turn?.role === 'assistant';
 }
 
-/** Groups consecutive turns of the assistant, and those between them. Vendors want all calls in one message, followed by their results. */
+/** Groups consecutive turns of the assistant, and the turns between them. Vendors want all calls in one message, followed by their results. */
 function runsOf(turns: readonly Turn[]): readonly (readonly Turn[])[] {
   const runs: Turn[][] = [];
   for (const turn of turns) {
@@ -47,16 +47,16 @@ function runsOf(turns: readonly Turn[]): readonly (readonly Turn[])[] {
   return runs;
 }
 
-/** Writes a run of the assistant's turns as one message. A run with reasoning alone gets no message. */
+/** Writes a run of the assistant's turns as one message. A run that has only reasoning gets no message. */
 function writeAnswer(run: readonly Turn[], upstream: string): readonly JsonObject[] {
   const calls: JsonObject[] = [];
   const texts: string[] = [];
   let refusal = '';
   for (const { parts } of run) {
-    const said = parts.filter((part) => part.is !== 'reasoning').map(ofAssistant);
+    const said = parts.filter((part) => part.kind !== 'reasoning').map(ofAssistant);
     append(calls, writeCalls(parts, upstream));
-    refusal += joined(said.filter((part) => part.is === 'refusal'));
-    if (said.some((part) => part.is === 'text')) texts.push(joined(said.filter((part) => part.is === 'text')));
+    refusal += joined(said.filter((part) => part.kind === 'refusal'));
+    if (said.some((part) => part.kind === 'text')) texts.push(joined(said.filter((part) => part.kind === 'text')));
   }
   if (texts.length + calls.length === 0 && refusal === '') return [];
   const text = texts.filter((each) => each !== '').join(APART);
@@ -72,10 +72,10 @@ function writeAnswer(run: readonly Turn[], upstream: string): readonly JsonObjec
   ];
 }
 
-/** Returns this upstream's own reasoning, in the member in which it sent it. A client may forge a sealed value, so no other member is written. */
+/** Returns this upstream's own reasoning, in the member in which it sent it. Clients may forge sealed values, so no other member is written. */
 function reasoningOf(run: readonly Turn[], upstream: string): JsonObject {
-  const parts = run.flatMap((turn) => turn.parts.filter((part) => part.is === 'reasoning'));
-  const from = (member: string) => parts.filter(({ signature }) => goodAt(signature, upstream, 'chat') === member);
+  const parts = run.flatMap((turn) => turn.parts.filter((part) => part.kind === 'reasoning'));
+  const from = (member: string) => parts.filter(({ signature }) => unsealFor(signature, upstream, 'chat') === member);
   const said = REASONING_MEMBERS.map((member) => [member, joined(from(member))] as const);
   const details = parts.flatMap((part) => keptBy(part, upstream).reasoning_details ?? []);
   return {
@@ -85,16 +85,16 @@ function reasoningOf(run: readonly Turn[], upstream: string): JsonObject {
 }
 
 function keptBy({ signature }: ReasoningPart, upstream: string): KeptReasoning {
-  return readKept(goodAt(signature, upstream, 'chat'));
+  return readKept(unsealFor(signature, upstream, 'chat'));
 }
 
-/** Writes the calls of a turn. A call gets back what stands before it. */
+/** Writes the calls of a turn. Each call gets the `extra_content` of the signature before it. */
 function writeCalls(parts: readonly Part[], upstream: string): readonly JsonObject[] {
   const calls: JsonObject[] = [];
   let extra: JsonObject | undefined;
   for (const part of parts) {
-    if (part.is === 'reasoning') extra = keptBy(part, upstream).extra_content ?? extra;
-    if (part.is !== 'tool_call') continue;
+    if (part.kind === 'reasoning') extra = keptBy(part, upstream).extra_content ?? extra;
+    if (part.kind !== 'tool_call') continue;
     calls.push({ ...writeCall(part), ...(extra && { extra_content: extra }) });
     extra = undefined;
   }
@@ -107,8 +107,8 @@ function joined(parts: readonly { readonly text: string }[]): string {
 }
 
 function ofAssistant(part: Part): TextPart | RefusalPart | ToolCallPart {
-  if (part.is === 'text' || part.is === 'refusal' || part.is === 'tool_call') return part;
-  throw new NotTranslatable(part.is, 'cannot stand in a message of the assistant at this upstream');
+  if (part.kind === 'text' || part.kind === 'refusal' || part.kind === 'tool_call') return part;
+  throw new NotTranslatable(part.kind, 'cannot stand in a message of the assistant at this upstream');
 }
 
 function writeCall(part: ToolCallPart): JsonObject {
@@ -120,11 +120,11 @@ function writeCall(part: ToolCallPart): JsonObject {
 type Shown = TextPart | ImagePart | DocumentPart | AudioPart;
 
 /**
- * Writes a run of the user's turns, with tool results first. A result's message takes text only, so its images and documents
- * follow in a message of the user.
+ * Writes a run of the user's turns, with tool results first. A tool message accepts only text, so the result's images and documents follow
+ * in a message of the user.
  */
 function writeAsked(run: readonly Turn[]): readonly JsonObject[] {
-  const results = run.flatMap(({ parts }) => parts.filter((part) => part.is === 'tool_result'));
+  const results = run.flatMap(({ parts }) => parts.filter((part) => part.kind === 'tool_result'));
   const shown = results.flatMap(shownBy);
   return [
     ...results.map(writeResult),
@@ -134,7 +134,7 @@ function writeAsked(run: readonly Turn[]): readonly JsonObject[] {
 }
 
 function writeTurn({ role, parts }: Turn): readonly JsonObject[] {
-  const said = parts.filter((part) => part.is !== 'tool_result').map(ofUser);
+  const said = parts.filter((part) => part.kind !== 'tool_result').map(ofUser);
   if (said.length === 0 && parts.length > 0) return [];
   const texts = said.map(textOf).filter((text) => text !== undefined);
   if (texts.length === said.length) return [{ role, content: texts.join(APART) }];
@@ -143,14 +143,14 @@ function writeTurn({ role, parts }: Turn): readonly JsonObject[] {
 }
 
 function ofUser(part: Part): Shown {
-  if (part.is === 'text' || part.is === 'image' || part.is === 'document' || part.is === 'audio') return part;
-  throw new NotTranslatable(part.is, 'cannot stand in a message of the user at this upstream');
+  if (part.kind === 'text' || part.kind === 'image' || part.kind === 'document' || part.kind === 'audio') return part;
+  throw new NotTranslatable(part.kind, 'cannot stand in a message of the user at this upstream');
 }
 
-/** Returns a document as text; undefined if it is not text. */
+/** Returns the text of a document; undefined if it is not a text document. */
 function textOf(part: Shown): string | undefined {
-  if (part.is === 'text') return part.text;
-  if (part.is !== 'document' || !('text' in part.source)) return undefined;
+  if (part.kind === 'text') return part.text;
+  if (part.kind !== 'document' || !('text' in part.source)) return undefined;
   return part.name === undefined ? part.source.text : `${part.name}${APART}${part.source.text}`;
 }
 
@@ -161,13 +161,13 @@ function writeResult({ id, parts }: ToolResultPart): JsonObject {
 
 function shownBy({ id, parts }: ToolResultPart): readonly Shown[] {
   const shown = parts.filter((part) => textOf(part) === undefined);
-  return shown.length === 0 ? [] : [{ is: 'text', text: `Shown by the result of the call ${id}:` }, ...shown];
+  return shown.length === 0 ? [] : [{ kind: 'text', text: `Shown by the result of the call ${id}:` }, ...shown];
 }
 
 function writeShown(part: Shown): JsonObject {
   const text = textOf(part);
   if (text !== undefined) return { type: 'text', text };
-  switch (part.is) {
+  switch (part.kind) {
     case 'image':
       return writeImage(part);
     case 'document':
@@ -175,7 +175,7 @@ function writeShown(part: Shown): JsonObject {
     case 'audio':
       return { type: 'input_audio', input_audio: { data: part.base64, format: part.format } };
     default:
-      throw new Error(`a part of the kind ${part.is} has no text`);
+      throw new Error(`a part of the kind ${part.kind} has no text`);
   }
 }
 

@@ -34,7 +34,7 @@ function effortFor({ conversation, reasoning }: TranslatedCall): string | undefi
   return reasoning === 'effort' && conversation.reasoning !== undefined ? effortOf(conversation.reasoning) : undefined;
 }
 
-/** Writes the tools. Vendors refuse the other tool settings in a request without tools. */
+/** Writes the tools and their settings. Without tools it writes no settings, because vendors refuse those. */
 function writeTools({ tools, toolChoice, parallelTools }: Conversation): JsonObject {
   if (tools.length === 0) return {};
   return {
@@ -55,14 +55,14 @@ function writeTool(tool: Tool): JsonObject {
   return { type: 'function', function: present({ name, description, parameters: schemaOf(tool), strict }) };
 }
 
-/** Returns a grammar in the form of Chat, one level deeper than in `Tool`, which uses the form of Responses. */
+/** Returns a grammar in the form of Chat, which nests it one level deeper than `Tool`. */
 function nestedFormat(format: unknown): unknown {
   const { type, ...grammar } = asObject(format) ?? {};
   return type === 'grammar' ? { type, grammar } : format;
 }
 
 function writeFormat(format: OutputFormat): JsonObject {
-  if (format.is === 'json') return { type: 'json_object' };
+  if (format.kind === 'json') return { type: 'json_object' };
   const { name = 'answer', description, schema, strict } = format;
   return { type: 'json_schema', json_schema: present({ name, description, schema, strict }) };
 }

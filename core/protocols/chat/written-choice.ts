@@ -2,7 +2,7 @@ import type { JsonObject } from '../../base/json-values';
 import type { Citation, FinishReason, OpenPart } from '../../catalog/answer';
 
 interface WrittenCallPart {
-  readonly is: 'tool_call';
+  readonly kind: 'tool_call';
   /** The call's position among the calls of the choice. */
   readonly index: number;
   readonly id: string;
@@ -11,10 +11,10 @@ interface WrittenCallPart {
   input: string;
 }
 
-/** A text or a refusal. */
+/** An open text or refusal of the message. */
 interface WrittenText {
-  readonly is: 'text' | 'refusal';
-  /** How many characters of the message come before it. */
+  readonly kind: 'text' | 'refusal';
+  /** How many characters of the message precede this text. */
   readonly from: number;
   readonly citations: Citation[];
   text: string;
@@ -22,14 +22,14 @@ interface WrittenText {
 
 type WrittenPart = WrittenCallPart | WrittenText;
 
-/** One choice as a Chat client receives it: one text, one refusal, and calls. */
+/** One choice as a Chat client receives it: at most one text, one refusal, and calls. */
 export class WrittenChoice {
   readonly index: number;
   reason: FinishReason | undefined;
   readonly #parts = new Map<number, WrittenPart>();
   readonly #open = new Set<number>();
-  /** Whether a text and a refusal are open. */
-  readonly #openTexts = new Set<WrittenText['is']>();
+  /** Which of text and refusal are open. */
+  readonly #openTexts = new Set<WrittenText['kind']>();
   #textLength = 0;
   #callCount = 0;
 
@@ -40,44 +40,44 @@ export class WrittenChoice {
   /** Returns the deltas that begin a part. */
   open(at: number, part: OpenPart): readonly JsonObject[] {
     this.#open.add(at);
-    if (part.is === 'tool_call') return [this.#openCall(at, part)];
-    if (part.is === 'reasoning' || part.is === 'other') return [];
-    if (this.#openTexts.has(part.is)) throw new Error('two texts of one choice come at the same time');
-    this.#openTexts.add(part.is);
-    this.#parts.set(at, { is: part.is, from: this.#textLength, citations: [], text: '' });
+    if (part.kind === 'tool_call') return [this.#openCall(at, part)];
+    if (part.kind === 'reasoning' || part.kind === 'other') return [];
+    if (this.#openTexts.has(part.kind)) throw new Error("the upstream's answer has two open texts in one choice");
+    this.#openTexts.add(part.kind);
+    this.#parts.set(at, { kind: part.kind, from: this.#textLength, citations: [], text: '' });
     return [];
   }
 
   add(at: number, text: string): readonly JsonObject[] {
     const part = this.#openPart(at);
     if (text === '') return [];
-    if (part.is !== 'tool_call') {
+    if (part.kind !== 'tool_call') {
       part.text += text;
-      if (part.is === 'text') this.#textLength += text.length;
-      return [part.is === 'text' ? { content: text } : { refusal: text }];
+      if (part.kind === 'text') this.#textLength += text.length;
+      return [part.kind === 'text' ? { content: text } : { refusal: text }];
     }
     part.input += text;
     return [inputDelta(part, text)];
   }
 
-  /** Closes a part. An empty input becomes an empty object, because programs parse the input of every call. */
+  /** Closes a part. An empty tool input becomes an empty object, because client programs parse the input of every call. */
   close(at: number): readonly JsonObject[] {
     const part = this.#openPart(at);
-    const isEmpty = part.is === 'tool_call' && !part.isText && part.input === '';
+    const isEmpty = part.kind === 'tool_call' && !part.isText && part.input === '';
     const deltas = isEmpty ? this.add(at, '{}') : [];
     this.#open.delete(at);
-    if (part.is !== 'tool_call') this.#openTexts.delete(part.is);
+    if (part.kind !== 'tool_call') this.#openTexts.delete(part.kind);
     return deltas;
   }
 
-  /** Keeps a citation. `last` writes all citations at once, because programs keep only the last list that they get. */
+  /** Keeps a citation. `last` writes all citations at once, because client programs keep only the last list that they receive. */
   cite(at: number, citation: Citation): readonly JsonObject[] {
     const part = this.#openPart(at);
-    if (part.is === 'text') part.citations.push(citation);
+    if (part.kind === 'text') part.citations.push(citation);
     return [];
   }
 
-  /** Returns the deltas that must come before the stop reason. */
+  /** Returns the deltas that must precede the stop reason. */
   last(): readonly JsonObject[] {
     const closed = [...this.#open].flatMap((at) => this.close(at));
     const annotations = this.#annotations();
@@ -99,8 +99,8 @@ export class WrittenChoice {
     };
   }
 
-  #openCall(at: number, { id, name, isText = false }: Extract<OpenPart, { is: 'tool_call' }>): JsonObject {
-    const call: WrittenCallPart = { is: 'tool_call', index: this.#callCount, id, name, isText, input: '' };
+  #openCall(at: number, { id, name, isText = false }: Extract<OpenPart, { kind: 'tool_call' }>): JsonObject {
+    const call: WrittenCallPart = { kind: 'tool_call', index: this.#callCount, id, name, isText, input: '' };
     this.#callCount += 1;
     this.#parts.set(at, call);
     return { tool_calls: [{ index: call.index, ...wholeCall(call) }] };
@@ -108,20 +108,20 @@ export class WrittenChoice {
 
   #openPart(at: number): WrittenPart {
     const part = this.#open.has(at) ? this.#parts.get(at) : undefined;
-    if (part === undefined) throw new Error('a part of the answer goes on behind its end');
+    if (part === undefined) throw new Error("the upstream's answer continues a part that has ended");
     return part;
   }
 
   #calls(): readonly WrittenCallPart[] {
-    return [...this.#parts.values()].filter((part) => part.is === 'tool_call');
+    return [...this.#parts.values()].filter((part) => part.kind === 'tool_call');
   }
 
-  #texts(is: WrittenText['is']): readonly WrittenText[] {
-    return [...this.#parts.values()].filter((part) => part.is === is) as readonly WrittenText[];
+  #texts(kind: WrittenText['kind']): readonly WrittenText[] {
+    return [...this.#parts.values()].filter((part) => part.kind === kind) as readonly WrittenText[];
   }
 
-  #said(is: WrittenText['is']): string {
-    return this.#texts(is)
+  #said(kind: WrittenText['kind']): string {
+    return this.#texts(kind)
       .map(({ text }) => text)
       .join('');
   }
@@ -141,7 +141,7 @@ function inputDelta({ index, isText }: WrittenCallPart, text: string): JsonObjec
   return { tool_calls: [isText ? { index, custom: { input: text } } : { index, function: { arguments: text } }] };
 }
 
-/** Returns a citation as an annotation. Chat knows only citations of addresses. A citation without a range covers its whole part. */
+/** Returns a citation as a Chat annotation. Chat can cite only URLs. A citation without a range covers its whole part. */
 function annotation(
   part: WrittenText,
   { url, title, from = 0, to = part.text.length }: Citation,

@@ -7,7 +7,7 @@ import { parseEvent } from '../event-json';
 import { readConverseUsage } from './usage';
 import { CONVERSE_STOP_REASONS } from './words';
 
-/** Reads the answers of Converse. Their blocks are numbered, but only the blocks of tool calls announce their beginning. */
+/** Reads the answers of Converse. Its content blocks are numbered, but only blocks of tool calls announce their beginning. */
 export class ConverseReader implements AnswerReader {
   /** The part number of each open block. */
   readonly #open = new Map<number, number>();
@@ -32,7 +32,7 @@ export class ConverseReader implements AnswerReader {
         return this.#hasFinished ? [...this.end(), ...usage, END] : usage;
       }
       case 'exception':
-        return [{ is: 'error', error: readUsualError(event) }];
+        return [{ kind: 'error', error: readUsualError(event) }];
       default:
         return [];
     }
@@ -52,8 +52,8 @@ export class ConverseReader implements AnswerReader {
   #start(block: number, start: JsonObject): readonly AnswerEvent[] {
     const use = asObject(start['toolUse']);
     if (use === undefined) return [];
-    const part = { is: 'tool_call', id: asText(use['toolUseId']), name: asText(use['name']) } as const;
-    return [...this.#stop(block), { is: 'open', at: this.#next(block), choice: 0, part }];
+    const part = { kind: 'tool_call', id: asText(use['toolUseId']), name: asText(use['name']) } as const;
+    return [...this.#stop(block), { kind: 'open', at: this.#next(block), choice: 0, part }];
   }
 
   #delta(block: number, delta: JsonObject): readonly AnswerEvent[] {
@@ -62,27 +62,24 @@ export class ConverseReader implements AnswerReader {
     const input = asObject(delta['toolUse'])?.['input'];
     const at = this.#open.get(block);
     if (input !== undefined) {
-      if (at === undefined) throw new Error('the input of a tool comes before its call');
-      return [{ is: 'add', at, text: asText(input) }];
+      if (at === undefined) throw new Error('the upstream sent the input of a tool call before the call');
+      return [{ kind: 'add', at, text: asText(input) }];
     }
     const text = asText(delta['text']);
     return text === '' ? [] : this.#text('text', block, text);
   }
 
-  #text(is: 'text' | 'reasoning', block: number, text: string): readonly AnswerEvent[] {
-    const opened = this.#opened(is, block);
-    return [...opened, { is: 'add', at: this.#open.get(block) ?? 0, text }];
+  #text(kind: 'text' | 'reasoning', block: number, text: string): readonly AnswerEvent[] {
+    const opened = this.#opened(kind, block);
+    return [...opened, { kind: 'add', at: this.#open.get(block) ?? 0, text }];
   }
 
-  #opened(is: 'text' | 'reasoning', block: number): readonly AnswerEvent[] {
+  #opened(kind: 'text' | 'reasoning', block: number): readonly AnswerEvent[] {
     if (this.#open.has(block)) return [];
-    return [{ is: 'open', at: this.#next(block), choice: 0, part: { is } }];
+    return [{ kind: 'open', at: this.#next(block), choice: 0, part: { kind } }];
   }
 
-  /**
-   * Reads reasoning and the value that returns it to the model. A whole block has both text and signature; in a stream the
-   * signature follows the text.
-   */
+  /** Reads reasoning and the signature that returns it to the model. An unstreamed block has both; in a stream the signature follows the text. */
   #reasoning(block: number, reasoning: JsonObject, isWhole: boolean): readonly AnswerEvent[] {
     const content = isWhole ? (asObject(reasoning['reasoningText']) ?? {}) : reasoning;
     const text = asText(content['text']);
@@ -92,14 +89,14 @@ export class ConverseReader implements AnswerReader {
     if (hidden === '' && signature === '') return events;
     events.push(...this.#opened('reasoning', block));
     const value = JSON.stringify(hidden === '' ? { signature } : { redactedContent: hidden });
-    return [...events, { is: 'sign', at: this.#open.get(block) ?? 0, value }];
+    return [...events, { kind: 'sign', at: this.#open.get(block) ?? 0, value }];
   }
 
   #stop(block: number): readonly AnswerEvent[] {
     const at = this.#open.get(block);
     if (at === undefined) return [];
     this.#open.delete(block);
-    return [{ is: 'close', at }];
+    return [{ kind: 'close', at }];
   }
 
   #whole(at: number, block: JsonObject): readonly AnswerEvent[] {
@@ -109,7 +106,7 @@ export class ConverseReader implements AnswerReader {
     if (use !== undefined) {
       const opened = this.#start(at, { toolUse: use });
       const input = jsonOf(asObject(use['input']) ?? {});
-      return [...opened, { is: 'add', at: this.#open.get(at) ?? 0, text: input }, ...this.#stop(at)];
+      return [...opened, { kind: 'add', at: this.#open.get(at) ?? 0, text: input }, ...this.#stop(at)];
     }
     if (reasoning !== undefined) return [...this.#reasoning(at, reasoning, true), ...this.#stop(at)];
     return text === '' ? [] : [...this.#text('text', at, text), ...this.#stop(at)];
@@ -130,4 +127,4 @@ export class ConverseReader implements AnswerReader {
   }
 }
 
-const END: AnswerEvent = { is: 'end' };
+const END: AnswerEvent = { kind: 'end' };

@@ -11,8 +11,8 @@ const BY_ADDRESS = {
 const OTHER_TYPE = 'has a type that is not taken there';
 
 /**
- * Amazon takes these ids (docs.aws.amazon.com/bedrock, ToolUseBlock, 2026-11), and refuses texts of white space
- * (github.com/NousResearch/hermes-agent/pull/41985, 2026-06: its words).
+ * Amazon accepts these ids (docs.aws.amazon.com/bedrock, ToolUseBlock, 2026-11), and refuses texts that are only white space
+ * (github.com/NousResearch/hermes-agent/pull/41985, 2026-06: quotes the vendor).
  */
 export const CONVERSE_FORMS: Forms = {
   dialect: 'converse',
@@ -62,7 +62,7 @@ export const CONVERSE_UNSUPPORTED: readonly UnsupportedFeature[] = [
     action: 'refused',
     when: 'JSON without a schema',
     why: 'is JSON without a schema, which has no place there',
-    isIn: ({ outputFormat }) => outputFormat?.is === 'json',
+    isIn: ({ outputFormat }) => outputFormat?.kind === 'json',
   },
   { feature: 'audio', action: 'refused', why: NO_PLACE },
   { feature: 'image', ...BY_ADDRESS },

@@ -13,7 +13,7 @@ import type { TranslatedCall } from '../../catalog/upstream';
 import { jsonOf } from '../../http/raw-json';
 import { fitted } from '../fitted';
 import { fittedToModel } from '../models';
-import { goodAt } from '../seal';
+import { unsealFor } from '../seal';
 import { inputObjectOf, schemaOf } from '../text-tools';
 import { CONVERSE_FORMS, CONVERSE_UNSUPPORTED } from './limits';
 
@@ -50,38 +50,38 @@ function choiceOf({ toolChoice }: Conversation): JsonObject {
   return toolChoice === 'required' ? { toolChoice: { any: {} } } : {};
 }
 
-/** Writes the output format. Converse takes its schema as a text. */
+/** Writes the output format. Converse expects its schema as a text. */
 function formatOf({ outputFormat }: Conversation): JsonObject {
-  if (outputFormat?.is !== 'schema') return {};
+  if (outputFormat?.kind !== 'schema') return {};
   const { name, description } = outputFormat;
   const jsonSchema = { schema: jsonOf(outputFormat.schema), name: name ?? 'answer', description };
   return { outputConfig: { textFormat: { type: 'json_schema', structure: { jsonSchema } } } };
 }
 
 function blocksOf(part: Part, side: Turn['role'], upstream: string): readonly JsonObject[] {
-  switch (part.is) {
+  switch (part.kind) {
     case 'text':
     case 'refusal':
       return [{ text: part.text }];
     case 'image':
     case 'document':
-      if (side === 'assistant') throw new NotTranslatable(part.is, 'has no place in an answer there');
+      if (side === 'assistant') throw new NotTranslatable(part.kind, 'has no place in an answer there');
       return [mediaOf(part)];
     case 'tool_call':
       return [{ toolUse: { toolUseId: part.id, name: part.name, input: inputObjectOf(part) } }];
     case 'tool_result': {
-      const content = part.parts.map((each) => (each.is === 'text' ? { text: each.text } : mediaOf(each)));
+      const content = part.parts.map((each) => (each.kind === 'text' ? { text: each.text } : mediaOf(each)));
       const status = part.isError === true ? 'error' : 'success';
       return [{ toolResult: { toolUseId: part.id, content, status } }];
     }
     case 'reasoning':
-      return reasoningOf(goodAt(part.signature, upstream, 'converse'), part.text);
+      return reasoningOf(unsealFor(part.signature, upstream, 'converse'), part.text);
     default:
-      throw new NotTranslatable(part.is, 'has no place there');
+      throw new NotTranslatable(part.kind, 'has no place there');
   }
 }
 
-/** Restores reasoning from the value that `ConverseReader` kept. */
+/** Returns the reasoning block whose signature `ConverseReader` stored in `value`. */
 function reasoningOf(value: string | undefined, text: string): readonly JsonObject[] {
   const kept = value === undefined ? undefined : asObject(parseJson(value));
   if (kept === undefined) return [];
@@ -92,19 +92,19 @@ function reasoningOf(value: string | undefined, text: string): readonly JsonObje
 
 function mediaOf(part: ImagePart | DocumentPart): JsonObject {
   const { source } = part;
-  if ('url' in source) throw new NotTranslatable(part.is, 'is fetched by no model there: send its data');
-  if (part.is === 'document' && 'text' in source)
+  if ('url' in source) throw new NotTranslatable(part.kind, 'is fetched by no model there: send its data');
+  if (part.kind === 'document' && 'text' in source)
     return {
       document: { format: 'txt', name: nameOf(part), source: { bytes: Buffer.from(source.text).toString('base64') } },
     };
-  if (!('base64' in source)) throw new NotTranslatable(part.is, 'has a type that is not taken there');
-  const format = FORMATS[part.is].get(source.mediaType.toLowerCase());
-  if (format === undefined) throw new NotTranslatable(part.is, 'has a type that is not taken there');
+  if (!('base64' in source)) throw new NotTranslatable(part.kind, 'has a type that is not taken there');
+  const format = FORMATS[part.kind].get(source.mediaType.toLowerCase());
+  if (format === undefined) throw new NotTranslatable(part.kind, 'has a type that is not taken there');
   const media = { format, source: { bytes: source.base64 } };
-  return part.is === 'image' ? { image: media } : { document: { ...media, name: nameOf(part) } };
+  return part.kind === 'image' ? { image: media } : { document: { ...media, name: nameOf(part) } };
 }
 
-/** Returns a name for a document, because Converse requires one and accepts few characters. All others become hyphens. */
+/** Returns a name for a document, because Converse requires one. Characters that Converse does not accept become hyphens. */
 function nameOf({ name = '' }: DocumentPart): string {
   const plain = name
     .replaceAll(/[^A-Za-z0-9\-()[\] ]/g, '-')

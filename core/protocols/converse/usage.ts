@@ -2,7 +2,7 @@ import { asObject, type JsonObject } from '../../base/json-values';
 import { UNKNOWN_USAGE, type Usage } from '../../catalog/usage';
 import { usageOfReport, usageReader } from '../usage-report';
 
-/** docs.aws.amazon.com, Amazon Bedrock, TokenUsage: the input excludes cached tokens. A list has those written for an hour. */
+/** docs.aws.amazon.com, Amazon Bedrock, TokenUsage: the input count excludes cached tokens. A separate list has the tokens cached for an hour. */
 const readReport = usageReader({
   counts: {
     input: { at: ['inputTokens'] },
@@ -15,7 +15,7 @@ const readReport = usageReader({
     cacheWrite1h: { in: 'cacheWrite', at: ['cacheDetails[ttl=1h].inputTokens'] },
     output: { at: ['outputTokens'] },
   },
-  // Whether the total includes cached tokens is not documented.
+  // Not read: Amazon does not document whether the total includes cached tokens.
   free: ['totalTokens'],
 });
 

@@ -12,8 +12,9 @@ export class EmbeddingsReader implements AnswerReader {
   body(body: unknown): readonly AnswerEvent[] {
     const answer = asObject(body) ?? {};
     const { error } = answer;
-    if (error !== undefined && error !== null && error !== '') return [{ is: 'error', error: readUsualError(answer) }];
-    return [{ is: 'usage', usage: readEmbeddingsUsage(answer), isFinal: true }, { is: 'end' }];
+    if (error !== undefined && error !== null && error !== '')
+      return [{ kind: 'error', error: readUsualError(answer) }];
+    return [{ kind: 'usage', usage: readEmbeddingsUsage(answer), isFinal: true }, { kind: 'end' }];
   }
 
   end(): readonly AnswerEvent[] {

@@ -1,7 +1,7 @@
 import { bounded, free } from '../request-rows';
 import type { RequestTable } from '../request-table';
 
-/** The requests of Embeddings: those of the package openai. They are not translated. */
+/** The members of Embeddings requests: those of the npm package openai. These requests are never translated. */
 export const EMBEDDINGS_TABLE: RequestTable = {
   members: {
     model: free('chooses the price'),

@@ -11,12 +11,12 @@ import { GEMINI_STOP_REASONS } from './words';
 
 /** The state of one choice of the answer. */
 interface Choice {
-  /** The open part; it ends when a part of another kind begins. */
-  open: { readonly at: number; readonly is: OpenPart['is'] } | undefined;
+  /** The open part; it ends when a different kind of part begins. */
+  open: { readonly at: number; readonly kind: OpenPart['kind'] } | undefined;
   hasCalls: boolean;
 }
 
-/** Reads generateContent's answers: each event has only the new parts, in order. */
+/** Reads the answers of generateContent. Each event contains only the new parts, in order. */
 export class GeminiReader implements AnswerReader {
   readonly #choices = new Map<number, Choice>();
   readonly #unfinished = new Set<number>();
@@ -24,7 +24,7 @@ export class GeminiReader implements AnswerReader {
   #hasBegun = false;
   #finished = 0;
 
-  /** `asked`: how many choices the call requests. Every event has counts, so counts do not mark the last one. */
+  /** `asked`: how many choices the call requests. Every event contains token counts, so counts do not identify the last event. */
   constructor(private readonly asked = 1) {}
 
   event({ data }: SseEvent): readonly AnswerEvent[] {
@@ -34,7 +34,7 @@ export class GeminiReader implements AnswerReader {
 
   body(body: unknown): readonly AnswerEvent[] {
     const events = this.#read(asObject(body) ?? {});
-    return events.at(-1)?.is === 'end' ? events : [...events, ...this.end(), { is: 'end' }];
+    return events.at(-1)?.kind === 'end' ? events : [...events, ...this.end(), { kind: 'end' }];
   }
 
   end(): readonly AnswerEvent[] {
@@ -42,10 +42,10 @@ export class GeminiReader implements AnswerReader {
   }
 
   #read(answer: JsonObject): readonly AnswerEvent[] {
-    if (answer['error'] !== undefined) return [{ is: 'error', error: readUsualError(answer) }];
+    if (answer['error'] !== undefined) return [{ kind: 'error', error: readUsualError(answer) }];
     const events: AnswerEvent[] = [];
     if (!this.#hasBegun)
-      events.push({ is: 'begin', id: textOf(answer['responseId']), model: textOf(answer['modelVersion']) });
+      events.push({ kind: 'begin', id: textOf(answer['responseId']), model: textOf(answer['modelVersion']) });
     this.#hasBegun = true;
     const candidates = asArray(answer['candidates']);
     for (let at = 0; at < candidates.length; at += 1) this.#candidate(asObject(candidates[at]) ?? {}, at, events);
@@ -53,10 +53,10 @@ export class GeminiReader implements AnswerReader {
     if (blocked !== undefined) append(events, this.#finish(0, 'SAFETY'));
     const usage = usageEvents(readGeminiUsage(answer));
     append(events, usage);
-    // The protocol has no closing event: the last event has the stop reasons and the counts.
+    // The protocol has no closing event: the last event contains the stop reasons and the token counts.
     const hasAll = blocked !== undefined || this.#finished >= this.asked;
     const isOver = hasAll && this.#unfinished.size === 0 && usage.length > 0;
-    return isOver ? [...events, ...this.end(), { is: 'end' }] : events;
+    return isOver ? [...events, ...this.end(), { kind: 'end' }] : events;
   }
 
   #candidate(candidate: JsonObject, at: number, events: AnswerEvent[]): void {
@@ -85,13 +85,13 @@ export class GeminiReader implements AnswerReader {
     const text = asText(part['text']);
     if (text !== '') {
       append(events, this.#opened(part['thought'] === true ? 'reasoning' : 'text', choice, index));
-      if (choice.open !== undefined) events.push({ is: 'add', at: choice.open.at, text });
+      if (choice.open !== undefined) events.push({ kind: 'add', at: choice.open.at, text });
     }
     // Gemini puts the signature of reasoning into the part that follows it.
     if (signature !== undefined) append(events, this.#signed(signature, choice, index));
   }
 
-  /** Reads a tool call, whose input arrives whole. */
+  /** Reads a tool call, whose input always arrives complete. */
   #call(call: JsonObject, signature: string | undefined, choice: Choice, choiceIndex: number): readonly AnswerEvent[] {
     const events = signature === undefined ? [] : this.#signed(signature, choice, choiceIndex);
     const ended = closed(choice);
@@ -101,24 +101,24 @@ export class GeminiReader implements AnswerReader {
     return [
       ...events,
       ...ended,
-      { is: 'open', at, choice: choiceIndex, part: { is: 'tool_call', id, name: asText(call['name']) } },
-      { is: 'add', at, text: jsonOf(asObject(call['args']) ?? {}) },
-      { is: 'close', at },
+      { kind: 'open', at, choice: choiceIndex, part: { kind: 'tool_call', id, name: asText(call['name']) } },
+      { kind: 'add', at, text: jsonOf(asObject(call['args']) ?? {}) },
+      { kind: 'close', at },
     ];
   }
 
-  /** Puts a signature on the reasoning before it. If there is none, opens empty reasoning for it. */
+  /** Attaches a signature to the reasoning before it. If there is none, opens empty reasoning for the signature. */
   #signed(value: string, choice: Choice, index: number): readonly AnswerEvent[] {
     const events = this.#opened('reasoning', choice, index);
     const at = choice.open?.at ?? 0;
-    return [...events, { is: 'sign', at, value }, ...closed(choice)];
+    return [...events, { kind: 'sign', at, value }, ...closed(choice)];
   }
 
-  #opened(is: 'text' | 'reasoning', choice: Choice, index: number): readonly AnswerEvent[] {
-    if (choice.open?.is === is) return NOTHING;
+  #opened(kind: 'text' | 'reasoning', choice: Choice, index: number): readonly AnswerEvent[] {
+    if (choice.open?.kind === kind) return NOTHING;
     const ended = closed(choice);
-    choice.open = { at: this.#next(), is };
-    return [...ended, { is: 'open', at: choice.open.at, choice: index, part: { is } }];
+    choice.open = { at: this.#next(), kind };
+    return [...ended, { kind: 'open', at: choice.open.at, choice: index, part: { kind } }];
   }
 
   #next(): number {
@@ -141,7 +141,7 @@ const NOTHING: readonly AnswerEvent[] = [];
 function closed(choice: Choice): readonly AnswerEvent[] {
   const { open } = choice;
   choice.open = undefined;
-  return open === undefined ? [] : [{ is: 'close', at: open.at }];
+  return open === undefined ? [] : [{ kind: 'close', at: open.at }];
 }
 
 function textOf(value: unknown): string | undefined {

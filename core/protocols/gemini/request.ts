@@ -15,7 +15,7 @@ import {
 import type { TranslatedCall } from '../../catalog/upstream';
 import { budgetOf, effortOf } from '../effort';
 import { fitted } from '../fitted';
-import { goodAt } from '../seal';
+import { unsealFor } from '../seal';
 import { inputObjectOf, schemaOf } from '../text-tools';
 import { GEMINI_FORMS, GEMINI_UNSUPPORTED } from './limits';
 
@@ -67,10 +67,10 @@ function generationOf(call: TranslatedCall): JsonObject {
 function formatOf(format: OutputFormat | undefined): JsonObject {
   if (format === undefined) return {};
   const responseMimeType = 'application/json';
-  return format.is === 'json' ? { responseMimeType } : { responseMimeType, responseJsonSchema: format.schema };
+  return format.kind === 'json' ? { responseMimeType } : { responseMimeType, responseJsonSchema: format.schema };
 }
 
-/** The dialect's words for the levels of effort; it has none above `high`. */
+/** The dialect's words for the levels of effort. Higher levels become `high`. */
 const LEVELS: Readonly<Record<string, string>> = { none: 'minimal', minimal: 'minimal', low: 'low', medium: 'medium' };
 
 function thinkingOf({
@@ -102,24 +102,24 @@ function contentsOf(call: TranslatedCall): readonly JsonObject[] {
 
 /** Maps the id of each tool call to its function's name, because a tool result must name the function too. */
 function toolNames({ turns }: Conversation): ReadonlyMap<string, string> {
-  const calls = turns.flatMap(({ parts }) => parts.filter((part): part is ToolCallPart => part.is === 'tool_call'));
+  const calls = turns.flatMap(({ parts }) => parts.filter((part): part is ToolCallPart => part.kind === 'tool_call'));
   return new Map(calls.map(({ id, name }) => [id, name]));
 }
 
-/** The signature that Google documents for calls that another model made. Gemini rejects a call of its own without a signature. */
+/** The signature that Google documents for calls that another model made. Gemini rejects a call without a signature. */
 const NO_SIGNATURE = 'skip_thought_signature_validator';
 
-/** Writes the parts of a model's turn. The signature of reasoning goes into the part that follows the reasoning. */
+/** Writes the parts of a model's turn. A signature of reasoning moves into the part that follows the reasoning. */
 function modelParts({ parts }: Turn, { upstream, reasoning }: TranslatedCall): readonly JsonObject[] {
   const written: JsonObject[] = [];
   let signature: string | undefined;
   let isFirstCall = true;
   for (const part of parts) {
-    if (part.is === 'reasoning') {
-      signature = goodAt(part.signature, upstream, 'gemini') ?? signature;
+    if (part.kind === 'reasoning') {
+      signature = unsealFor(part.signature, upstream, 'gemini') ?? signature;
       continue;
     }
-    const isCall = part.is === 'tool_call';
+    const isCall = part.kind === 'tool_call';
     const missing = isCall && isFirstCall && reasoning !== undefined ? NO_SIGNATURE : undefined;
     const thoughtSignature = signature ?? missing;
     written.push(
@@ -132,7 +132,7 @@ function modelParts({ parts }: Turn, { upstream, reasoning }: TranslatedCall): r
 }
 
 function modelPart(part: Part): readonly JsonObject[] {
-  switch (part.is) {
+  switch (part.kind) {
     case 'text':
     case 'refusal':
       return [{ text: part.text }];
@@ -142,12 +142,12 @@ function modelPart(part: Part): readonly JsonObject[] {
     case 'document':
       return [mediaOf(part)];
     default:
-      throw new NotTranslatable(part.is, 'has no place in an answer there');
+      throw new NotTranslatable(part.kind, 'has no place in an answer there');
   }
 }
 
 function partsOf(part: Part, nameOf: ReadonlyMap<string, string>): readonly JsonObject[] {
-  switch (part.is) {
+  switch (part.kind) {
     case 'text':
       return [{ text: part.text }];
     case 'image':
@@ -158,18 +158,18 @@ function partsOf(part: Part, nameOf: ReadonlyMap<string, string>): readonly Json
     case 'tool_result':
       return resultParts(part, nameOf);
     default:
-      throw new NotTranslatable(part.is, 'has no place in a message of the user there');
+      throw new NotTranslatable(part.kind, 'has no place in a message of the user there');
   }
 }
 
-/** Writes a tool result: its text goes into the response, its media into parts beside it. */
+/** Writes a tool result: its text into the response, and its images and documents into parts beside it. */
 function resultParts(
   { id, parts, isError }: ToolResultPart,
   nameOf: ReadonlyMap<string, string>,
 ): readonly JsonObject[] {
   const name = nameOf.get(id);
-  const text = parts.flatMap((part) => (part.is === 'text' ? [part.text] : [])).join('\n');
-  const media = parts.flatMap((part) => (part.is === 'text' ? [] : [mediaOf(part)]));
+  const text = parts.flatMap((part) => (part.kind === 'text' ? [part.text] : [])).join('\n');
+  const media = parts.flatMap((part) => (part.kind === 'text' ? [] : [mediaOf(part)]));
   return [
     { functionResponse: { id, name, response: isError === true ? { error: text } : { output: text } } },
     ...media,
@@ -181,16 +181,16 @@ function mediaOf(part: ImagePart | DocumentPart): JsonObject {
   if ('text' in source) return { text: source.text };
   const mimeType = 'base64' in source ? source.mediaType : (source.mediaType ?? typeByName(source));
   if (mimeType === undefined)
-    throw new NotTranslatable(part.is, 'has an address without a file type, which this vendor requires');
-  if (!MEDIA[part.is].test(mimeType))
-    throw new NotTranslatable(part.is, 'has a type that would be read as something else there');
+    throw new NotTranslatable(part.kind, 'has an address without a file type, which this vendor requires');
+  if (!MEDIA[part.kind].test(mimeType))
+    throw new NotTranslatable(part.kind, 'has a type that would be read as something else there');
   if ('base64' in source) return { inlineData: { mimeType, data: source.base64 } };
   return { fileData: { mimeType, fileUri: source.url } };
 }
 
 /**
- * The accepted media types. The vendor reads data by its type alone, and the gateway holds money for an image or a document. Text
- * must not pass as an image, nor a video as a document.
+ * The accepted media types. The vendor interprets data by its media type alone, and the gateway's hold covers an image or a document.
+ * Therefore text must not pass as an image, nor a video as a document.
  */
 const MEDIA = { image: /^image\/[\w.+-]+$/i, document: /^(?:application|text)\/[\w.+-]+$/i } as const;
 

@@ -2,7 +2,7 @@ import { asObject, asText, type JsonObject } from '../../base/json-values';
 import { UNKNOWN_USAGE, type Usage } from '../../catalog/usage';
 import { usageOfReport, usageReader } from '../usage-report';
 
-/** hexdocs.pm/geminix, UsageMetadata, read 2026-11: the prompt includes cached tokens. The answer excludes thoughts, as reported. */
+/** hexdocs.pm/geminix, UsageMetadata, read 2026-11: the prompt count includes cached tokens. The output count excludes thoughts, as users have reported. */
 const readReport = usageReader({
   counts: {
     input: { at: ['promptTokenCount'] },
@@ -11,7 +11,7 @@ const readReport = usageReader({
     audioCacheRead: { in: 'cacheRead', at: ['cacheTokensDetails[modality=AUDIO].tokenCount'] },
     audioInput: { in: 'input', at: ['promptTokensDetails[modality=AUDIO].tokenCount'], less: 'audioCacheRead' },
     output: { at: ['candidatesTokenCount'] },
-    // Vertex AI has reported thoughts inside, too.
+    // Vertex AI has also reported thoughts inside the output count.
     reasoning: { beside: 'output', at: ['thoughtsTokenCount'] },
     imageOutput: { in: 'output', at: ['candidatesTokensDetails[modality=IMAGE].tokenCount'] },
   },
@@ -19,7 +19,7 @@ const readReport = usageReader({
   free: ['toolUsePromptTokensDetails.tokenCount'],
 });
 
-/** Reads the usage of an answer; it has one pass. The vendor leaves out counts that are 0. */
+/** Reads the usage of an answer, which has one pass of the model. The vendor omits counts that are 0. */
 export function readGeminiUsage(answer: JsonObject): Usage {
   const report = asObject(answer['usageMetadata']);
   if (report === undefined) return UNKNOWN_USAGE;

@@ -12,26 +12,26 @@ import { redactedValue } from './write-parts';
 
 /** An open content block. */
 interface Block {
-  /** The number of its part. */
+  /** The number of the block's part in the answer. */
   readonly at: number;
-  /** Its type, which decides the deltas that it may have. */
+  /** The block's type, which determines its allowed deltas. */
   readonly kind: string;
-  /** How many characters it has so far. */
+  /** How many characters the block has so far. */
   length: number;
-  /** The input in its first event, as JSON. It counts only if no delta follows. */
+  /** The input in the block's first event, as JSON. It counts only if no delta follows. */
   readonly input: string;
   readonly citations: Citation[];
 }
 
 /**
- * Reads one answer: its beginning, its blocks by index, its stop reason and its end. Events in another order are errors, but not in
- * a native answer, whose client gets them as they are.
+ * Reads one Messages answer: its beginning, its blocks by index, its stop reason and its end. Events in a wrong order are errors, except in
+ * a native answer, because the client gets it unchanged.
  */
 export class MessagesReader implements AnswerReader {
   #stage: 'new' | 'begun' | 'finished' | 'ended' = 'new';
   /** Open blocks by index. */
   readonly #blocks = new Map<number, Block>();
-  /** The highest index so far. Each index is used once. */
+  /** The highest block index so far. No index is used twice. */
   #newest = -1;
   #parts = 0;
 
@@ -64,7 +64,7 @@ export class MessagesReader implements AnswerReader {
   #read(type: string, event: JsonObject): readonly AnswerEvent[] {
     switch (type) {
       case 'message_start': {
-        // The count of output is a placeholder. If it counted, a broken stream would be almost free.
+        // The output count in the first event is a placeholder, so it is dropped. If it counted, a broken stream would be almost free.
         const message = asObject(event['message']) ?? {};
         const usage = withOutput(readMessagesUsage(message, false), undefined);
         const isKnown = asObject(message['usage']) !== undefined;
@@ -86,7 +86,7 @@ export class MessagesReader implements AnswerReader {
       case 'message_stop':
         return this.#end();
       case 'error':
-        return [...this.#closeAll(), { is: 'error', error: readUsualError(event) }];
+        return [...this.#closeAll(), { kind: 'error', error: readUsualError(event) }];
       default:
         return [];
     }
@@ -110,7 +110,7 @@ export class MessagesReader implements AnswerReader {
     append(events, this.#addText(block, textIn(start)));
     for (const citation of asArray(start['citations'])) block.citations.push(citationOf(asObject(citation) ?? {}));
     const value = signatureIn(start);
-    if (value !== '') events.push({ is: 'sign', at: block.at, value });
+    if (value !== '') events.push({ kind: 'sign', at: block.at, value });
     return events;
   }
 
@@ -128,7 +128,7 @@ export class MessagesReader implements AnswerReader {
     this.#blocks.set(index, block);
     const hidden = kind === 'redacted_thinking' ? Buffer.byteLength(asText(start['data'])) : undefined;
     events.push({
-      is: 'open',
+      kind: 'open',
       at,
       choice: 0,
       part: partOf(kind, start),
@@ -159,13 +159,13 @@ export class MessagesReader implements AnswerReader {
     }
     const text = asText(delta[belongs.member]);
     if (type !== 'signature_delta') return this.#addText(block, text);
-    return text === '' ? [] : [{ is: 'sign', at: block.at, value: text }];
+    return text === '' ? [] : [{ kind: 'sign', at: block.at, value: text }];
   }
 
   #addText(block: Block, text: string): readonly AnswerEvent[] {
     if (text === '') return [];
     block.length += text.length;
-    return [{ is: 'add', at: block.at, text }];
+    return [{ kind: 'add', at: block.at, text }];
   }
 
   #close(index: number | undefined): readonly AnswerEvent[] {
@@ -178,10 +178,11 @@ export class MessagesReader implements AnswerReader {
     this.#blocks.delete(index);
     const { at, length, input, citations } = block;
     const events: AnswerEvent[] = [];
-    if (length === 0 && input !== '') events.push({ is: 'add', at, text: input, ...(input === '{}' && { bytes: 0 }) });
-    // A citation waits until its block closes, because it is about the whole block.
-    for (const citation of citations) events.push({ is: 'cite', at, citation: { ...citation, from: 0, to: length } });
-    events.push({ is: 'close', at });
+    if (length === 0 && input !== '')
+      events.push({ kind: 'add', at, text: input, ...(input === '{}' && { bytes: 0 }) });
+    // A citation waits until its block closes, because it applies to the whole block.
+    for (const citation of citations) events.push({ kind: 'cite', at, citation: { ...citation, from: 0, to: length } });
+    events.push({ kind: 'close', at });
     return events;
   }
 
@@ -201,15 +202,15 @@ export class MessagesReader implements AnswerReader {
     return [...closed, ...refused, { ...(stop !== '' && { stop }), ...finishOf(word, MESSAGES_STOP_REASONS) }];
   }
 
-  /** Returns the vendor's explanation of a refusal as a part of its own. The model has not written it, so it counts nothing. */
+  /** Returns the vendor's explanation of a refusal as a separate part. The model has not written it, so it costs no tokens. */
   #refuse({ type, explanation }: JsonObject): readonly AnswerEvent[] {
     const text = asText(explanation);
     if (type !== 'refusal' || text === '' || this.isNative) return [];
     const at = this.#parts++;
     return [
-      { is: 'open', at, choice: 0, part: { is: 'refusal' } },
-      { is: 'add', at, text, bytes: 0 },
-      { is: 'close', at },
+      { kind: 'open', at, choice: 0, part: { kind: 'refusal' } },
+      { kind: 'add', at, text, bytes: 0 },
+      { kind: 'close', at },
     ];
   }
 
@@ -217,7 +218,7 @@ export class MessagesReader implements AnswerReader {
     if (this.#stage === 'new') this.#contradict('the answer ends before it begins');
     const closed = this.#closeAll();
     this.#stage = 'ended';
-    return [...closed, { is: 'end' }];
+    return [...closed, { kind: 'end' }];
   }
 }
 
@@ -230,20 +231,20 @@ const DELTAS: ReadonlyMap<string, { readonly block: string; readonly member: str
   ['input_json_delta', { block: 'tool_use', member: 'partial_json' }],
 ]);
 
-/** The types of blocks that other protocols have a place for. */
+/** The types of blocks that other protocols can express. */
 const BLOCKS: ReadonlySet<string> = new Set(['text', 'thinking', 'redacted_thinking', 'tool_use']);
 
 function partOf(kind: string, { id, name }: JsonObject): OpenPart {
   switch (kind) {
     case 'text':
-      return { is: 'text' };
+      return { kind: 'text' };
     case 'thinking':
     case 'redacted_thinking':
-      return { is: 'reasoning' };
+      return { kind: 'reasoning' };
     case 'tool_use':
-      return { is: 'tool_call', id: asText(id), name: asText(name) };
+      return { kind: 'tool_call', id: asText(id), name: asText(name) };
     default:
-      return { is: 'other' };
+      return { kind: 'other' };
   }
 }
 

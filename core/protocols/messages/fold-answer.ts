@@ -4,7 +4,7 @@ import { parseForeign } from '../../http/raw-json';
 
 type Block = Record<string, unknown>;
 
-/** Returns the whole message of a stream's events, whose blocks follow each other. `known` replaces members of its first event. */
+/** Returns the complete message of a stream whose blocks are sequential. `known` replaces members of the stream's first event. */
 export function foldAnswer(events: readonly JsonObject[], known: JsonObject): JsonObject {
   let message: JsonObject = {};
   const blocks: Block[] = [];
@@ -41,7 +41,7 @@ function addDelta(block: Block, delta: JsonObject, inputs: Map<Block, string>): 
 }
 
 /**
- * Returns a block with its parsed input. A tool call is left out if the end of the answer cut off its input.
+ * Returns a block with its parsed input, or nothing for a tool call whose input the end of the answer cut off.
  * @throws if the model finished the call with an input that is not valid
  */
 function withInput(block: Block, json: string | undefined, isCut: boolean): readonly Block[] {
@@ -49,5 +49,5 @@ function withInput(block: Block, json: string | undefined, isCut: boolean): read
   const input = parseForeign(json) ?? asObject(parseJson(json));
   if (input !== undefined) return [{ ...block, input }];
   if (isCut) return [];
-  throw new Error('the model calls a tool with an input that is no JSON object');
+  throw new Error('the model called a tool with an input that is not a JSON object');
 }

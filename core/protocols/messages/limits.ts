@@ -2,12 +2,12 @@ import type { Forms } from '../fitted';
 import { BLANK_STOP, BROKEN_INPUT, COMMON, NO_TOOL, type UnsupportedFeature } from '../limits';
 import { NO_SAMPLING, ONE_SAMPLING } from '../models';
 
-/** The longest name of a person that the vendor accepts. */
+/** The longest end-user id that the vendor accepts, in characters. */
 export const MAX_USER_LENGTH = 256;
 
 /**
- * Anthropic refuses other characters of an id in its answer to the call, and texts of white space
- * (github.com/anthropics/claude-code/issues/23440, 2026-02: its words). Amazon takes 64 characters of an id.
+ * Anthropic refuses other characters of an id in its answer to the call, and texts that are only white space
+ * (github.com/anthropics/claude-code/issues/23440, 2026-02: quotes the vendor). Amazon accepts ids of up to 64 characters.
  */
 export const MESSAGES_FORMS: Forms = {
   dialect: 'messages',
@@ -16,7 +16,7 @@ export const MESSAGES_FORMS: Forms = {
   system: 'by model',
 };
 
-/** The features that Messages has no place for. */
+/** The features of conversations that Messages cannot express. */
 export const MESSAGES_UNSUPPORTED: readonly UnsupportedFeature[] = [
   ...COMMON,
   NO_SAMPLING,
@@ -35,7 +35,7 @@ export const MESSAGES_UNSUPPORTED: readonly UnsupportedFeature[] = [
     action: 'refused',
     when: 'JSON without a schema',
     why: 'asks for JSON without a schema, which Messages does not have',
-    isIn: ({ outputFormat }) => outputFormat?.is === 'json',
+    isIn: ({ outputFormat }) => outputFormat?.kind === 'json',
   },
   { feature: 'frequencyPenalty', action: 'refused', why: 'has no place in Messages' },
   { feature: 'presencePenalty', action: 'refused', why: 'has no place in Messages' },

@@ -15,7 +15,7 @@ import { unseal } from '../seal';
 import { memberPath } from '../translation-rules';
 import { MESSAGES_RULES } from './request';
 
-/** The types of content blocks that each side may have. */
+/** The types of content blocks that messages of each role may have. */
 const BLOCKS = {
   system: ['text'],
   user: ['text', 'image', 'document', 'tool_result'],
@@ -26,14 +26,14 @@ const BLOCKS = {
 type Side = keyof typeof BLOCKS;
 type Block = (typeof BLOCKS)[Side][number];
 
-/** Returns the parts of one side's content: a list of blocks, or a text. */
+/** Returns the parts of a message's content, which is a list of blocks or a text; `side` is the message's role. */
 export function readParts(object: JsonObject, name: string, side: Turn['role'], place = ''): readonly Part[] {
   const content = object[name];
   if (typeof content === 'string') return [textPart(content)];
   return listAt(object, name, place).map((block, at) => readBlock(block, side, `${memberPath(place, name)}[${at}]`));
 }
 
-/** Returns the texts of instructions. */
+/** Returns the texts of system instructions. */
 export function readTexts(object: JsonObject, name: string, place = ''): readonly TextPart[] {
   return readParts(object, name, 'system', place) as readonly TextPart[];
 }
@@ -53,29 +53,29 @@ function isOf(side: Side, type: string): type is Block {
 const READERS: Readonly<Record<Block, (block: JsonObject, place: string) => Part>> = {
   text: (block, place) => textPart(textAt(block, 'text', place)),
   image: (block, place): ImagePart => ({
-    is: 'image',
+    kind: 'image',
     source: readImage(sourceAt(block, place), `${place}.source`),
   }),
   document: readDocument,
   tool_use: (block, place) => ({
-    is: 'tool_call',
+    kind: 'tool_call',
     id: textAt(block, 'id', place),
     name: textAt(block, 'name', place),
     input: jsonOf(optionalObject(block, 'input', place) ?? {}),
   }),
   tool_result: readToolResult,
   tool_reference: (block, place) => textPart(`This tool can be called now: ${textAt(block, 'tool_name', place)}`),
-  thinking: ({ thinking, signature }) => ({ is: 'reasoning', text: asText(thinking), signature: unseal(signature) }),
-  redacted_thinking: ({ data }) => ({ is: 'reasoning', text: '', signature: unseal(data) }),
+  thinking: ({ thinking, signature }) => ({ kind: 'reasoning', text: asText(thinking), signature: unseal(signature) }),
+  redacted_thinking: ({ data }) => ({ kind: 'reasoning', text: '', signature: unseal(data) }),
 };
 
 function textPart(text: string): TextPart {
-  return { is: 'text', text };
+  return { kind: 'text', text };
 }
 
 function readToolResult(block: JsonObject, place: string): ToolResultPart {
   return {
-    is: 'tool_result',
+    kind: 'tool_result',
     id: textAt(block, 'tool_use_id', place),
     parts: readResult(block, place),
     isError: booleanAt(block, 'is_error', place),
@@ -110,7 +110,7 @@ function bytesOf(source: JsonObject, place: string): Source {
 
 function readDocument(block: JsonObject, place: string): DocumentPart {
   return {
-    is: 'document',
+    kind: 'document',
     source: readDocumentSource(sourceAt(block, place), `${place}.source`),
     name: optionalText(block, 'title', place),
   };
@@ -135,7 +135,7 @@ function readDocumentSource(source: JsonObject, place: string): DocumentPart['so
   }
 }
 
-/** Returns the source of a block. Refuses members beside those of its type, because translation would lose them. */
+/** Returns the source of a block. Refuses members that its type does not have, because translation would lose them. */
 function sourceAt(block: JsonObject, place: string): JsonObject {
   const source = objectAt(block, 'source', place);
   if (source['type'] === 'file') throw new NotTranslatable(`${place}.source`, 'is a file at its vendor');

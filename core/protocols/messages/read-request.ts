@@ -14,7 +14,7 @@ import { booleanAt, listAt, numberAt, optionalText, optionalWord, schemaAt, text
 import { readParts, readTexts } from './read-parts';
 import { MESSAGES_RULES } from './request';
 
-/** Reads a whole request. @throws NotTranslatable */
+/** Converts the body of a Messages request to a conversation. @throws NotTranslatable */
 export function readMessagesRequest(body: JsonObject): Conversation {
   const request = MESSAGES_RULES.carriedMembers(body);
   const messages = listAt(request, 'messages').map((message, at) => readMessage(message, `messages[${at}]`));
@@ -38,9 +38,9 @@ export function readMessagesRequest(body: JsonObject): Conversation {
 }
 
 interface Message extends Turn {
-  /** The effort of reasoning that applies from this message on. */
+  /** The effort of reasoning from this message on; undefined if the message does not change it. */
   readonly effort: Reasoning['effort'];
-  /** Whether the vendor stops showing this message to the model after the next message of the user. */
+  /** Whether the vendor hides this message from the model after the user's next message. */
   readonly isForOneTurn: boolean;
 }
 
@@ -57,8 +57,8 @@ function readMessage(value: unknown, place: string): Message {
 }
 
 /**
- * Returns the effort of the answer. A change holds for new input of the user that stands right before it or behind it; results of
- * tools are none (platform.claude.com/docs/en/build-with-claude/effort-per-message, 2026-11).
+ * Returns the effort that applies to the answer: the last one set up to the user's last input, or in system messages right after it.
+ * Results of tools are no input (platform.claude.com/docs/en/build-with-claude/effort-per-message, 2026-11).
  */
 function effortOf(messages: readonly Message[]): Reasoning['effort'] {
   const input = messages.findLastIndex(({ role, parts }) => role === 'user' && parts.some(isNotResult));
@@ -66,11 +66,11 @@ function effortOf(messages: readonly Message[]): Reasoning['effort'] {
   return messages.slice(0, next < 0 ? undefined : next).findLast(({ effort }) => effort !== undefined)?.effort;
 }
 
-function isNotResult({ is }: Part): boolean {
-  return is !== 'tool_result';
+function isNotResult({ kind }: Part): boolean {
+  return kind !== 'tool_result';
 }
 
-/** Moves system messages at the start of the conversation to the instructions. */
+/** Returns the instructions and turns. System messages at the start of the conversation become instructions. */
 function readConversation(
   system: readonly TextPart[],
   messages: readonly Message[],
@@ -121,7 +121,7 @@ function readFormat(value: unknown): OutputFormat | undefined {
   const place = 'output_config.format';
   const format = MESSAGES_RULES.carriedMembers(value, place, place);
   wordAt(format, 'type', ['json_schema'], place);
-  return { is: 'schema', schema: schemaAt(format, 'schema', place), strict: true };
+  return { kind: 'schema', schema: schemaAt(format, 'schema', place), strict: true };
 }
 
 function readEffort(config: JsonObject, place: string): Reasoning['effort'] {
@@ -132,7 +132,7 @@ function readReasoning(value: unknown, effort: Reasoning['effort']): Reasoning |
   if (value === undefined) return effort && { effort };
   const thinking = MESSAGES_RULES.carriedMembers(value, 'thinking', 'thinking');
   const type = wordAt(thinking, 'type', ['adaptive', 'enabled', 'between_tools', 'disabled'], 'thinking');
-  // Thinking is off but for short notes between calls (platform.claude.com, What's new in Claude Sonnet 5.5, 2026-11).
+  // The model does not think, except for short notes between calls (platform.claude.com, What's new in Claude Sonnet 5.5, 2026-11).
   if (type === 'disabled' || type === 'between_tools') return { effort: 'none' };
   const display = optionalWord(thinking, 'display', ['summarized', 'omitted'], 'thinking');
   return {

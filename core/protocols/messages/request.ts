@@ -46,17 +46,17 @@ const TOOL_SEARCH: ToolRow = {
 const WEB = { ...priced('runs at the vendor'), overheads: 1, isLimited: true, ...AT_VENDOR };
 const WEB_SEARCH: ToolRow = { ...WEB, meter: 'webSearch' };
 const WEB_FETCH: ToolRow = { ...WEB, meter: 'webFetch' };
-/** What newer versions of the web tools add: they filter their results with code, which runs the model again and has a container. */
+/** What newer versions of the web tools add: code filters their results, which runs the model again and creates a container. */
 const FILTERING = { furtherPasses: PASSES_OF_A_LOOP, makes: 'container' } as const;
 
-/** The requests of Messages: those of @anthropic-ai/sdk, its beta interface included. */
+/** The members of Messages requests: those of @anthropic-ai/sdk, including its beta interface. */
 export const MESSAGES_TABLE: RequestTable = {
   members: {
     ...SHARED_MEMBERS,
     max_tokens: {
       ...bounded('limits the answer'),
       ...carried('is the limit of the answer', 'maxTokens'),
-      // A limit of 0 only fills the vendor's cache.
+      // A limit of 0 means that the call only fills the vendor's cache.
       is: count(0),
       isRequired: true,
     },
@@ -258,7 +258,7 @@ export const MESSAGES_TABLE: RequestTable = {
 
 export const MESSAGES_RULES = new TranslationRules(MESSAGES_TABLE);
 
-/** Returns the thread that a value names. A thread has the id of its newest answer, and each answer gives it another. */
+/** Returns the thread that a value names. A thread has the id of its newest answer, so each answer changes the id. */
 function namedThread(value: unknown): Keeping | undefined {
   const { type, previous_message_id: id, ...others } = asObject(value) ?? {};
   if (Object.keys(others).length > 0) return undefined;
@@ -280,7 +280,7 @@ function namedContainer(value: unknown): Keeping | undefined {
   return { names: [...named, ...own.names], makes: ['container'], isOutside: own.isOutside };
 }
 
-/** Returns the skills that the vendor's customers made. The vendor's own skills belong to no account. */
+/** Returns the skills that customers of the vendor made. The vendor's own skills belong to no account. */
 function ownSkills(skills: unknown): Pick<Keeping, 'names' | 'isOutside'> | undefined {
   if (!Array.isArray(skills)) return undefined;
   const types = skills.map((skill) => asObject(skill)?.['type']);
@@ -288,7 +288,7 @@ function ownSkills(skills: unknown): Pick<Keeping, 'names' | 'isOutside'> | unde
   return { names: types.includes('custom') ? [{ kind: 'skill' }] : [], isOutside: types.length > 0 };
 }
 
-/** Whether the edits of the context only clear parts of it, which the vendor drops before the model reads it. */
+/** Returns whether the edits of the context only clear parts of it. The vendor drops these parts before the model reads the context. */
 function onlyClears(value: unknown): boolean {
   const context = asObject(value);
   if (context === undefined || Object.keys(context).some((name) => name !== 'edits')) return false;
@@ -296,7 +296,7 @@ function onlyClears(value: unknown): boolean {
   return Array.isArray(edits) && edits.every((edit) => /^clear_[a-z_]+_[0-9]+$/.test(String(asObject(edit)?.['type'])));
 }
 
-/** Returns the models of `fallbacks`; undefined for a form that the table does not know, or a speed with a price of its own. */
+/** Returns the models of `fallbacks`; undefined for a form that the table does not know, or for a speed with a separate price. */
 function fallbackModels(value: unknown): Needs | undefined {
   if (!Array.isArray(value)) return undefined;
   const models = value.map(fallbackModel);

@@ -12,10 +12,7 @@ import {
 } from '../../catalog/usage';
 import { unlessPlain, usageReader } from '../usage-report';
 
-/**
- * The counts of a run of the model: platform.claude.com/docs, Messages, `Usage`. The sum of cache writes is older than its parts and
- * always there.
- */
+/** The token counts of a run of the model: platform.claude.com/docs, Messages, `Usage`. The sum of cache writes is always there; its parts are newer. */
 const COUNTS = {
   input: { at: ['input_tokens'] },
   cacheRead: { beside: 'input', at: ['cache_read_input_tokens'] },
@@ -31,7 +28,7 @@ const COUNTS = {
 
 const readRun = usageReader({ counts: COUNTS, free: [] });
 
-/** Each entry of `iterations` has the counts of a run, too. */
+/** Each entry of `iterations` also has the counts of one run of the model. */
 const readReport = usageReader({
   counts: {
     ...COUNTS,
@@ -43,14 +40,14 @@ const readReport = usageReader({
   ),
 });
 
-/** The tier, speed and geography that the plain price covers. */
+/** The tier, speed and region that the model's plain price covers. */
 const PLAIN = { tier: ['standard'], speed: ['standard'], geo: ['global', 'not_available'] } as const;
 
 const PIECES = ['webSearch', 'webFetch'] as const;
 
 /**
- * Reads the usage that a message, or the last event of a stream, reports. Each entry of `iterations` is a pass. Only `iterations`
- * counts compaction and the advisor.
+ * Reads the usage that a message, or the last event of a stream, reports. Each entry of `iterations` is one pass of the model. Only
+ * `iterations` includes compaction and the advisor.
  */
 export function readMessagesUsage(message: JsonObject, isFinal: boolean): Usage {
   const usage = asObject(message['usage']);
@@ -79,23 +76,20 @@ export function readMessagesUsage(message: JsonObject, isFinal: boolean): Usage 
   };
 }
 
-/**
- * Returns the uses of the vendor's tools. The report does not count code executions: a call with a container had one, which is free
- * beside web tools.
- */
+/** Returns how often the vendor's tools ran. Reports omit code executions: a call with a container had one, which is free beside web tools. */
 function piecesOf(counts: Counts, hasContainer: boolean): Counts {
   const pieces = new Map(PIECES.flatMap((piece) => (counts.has(piece) ? [[piece, counts.get(piece)]] : [])));
   return hasContainer && pieces.size === 0 ? countsOf({ codeExecution: 1 }) : pieces;
 }
 
-/** Tells whether an answer, or the last event of a stream, names a container. */
+/** Returns whether an answer, or the last event of a stream, names a container. */
 function hasContainer({ container, delta }: JsonObject): boolean {
   return asObject(container) !== undefined || asObject(asObject(delta)?.['container']) !== undefined;
 }
 
 /**
- * Tells whether a fallback credit was redeemed. The vendor then bills as if the conversation had always been at this model, so
- * cache writes cost like reads.
+ * Returns whether a fallback credit was redeemed. The vendor then bills as if the whole conversation had used this model, so cache writes
+ * cost the same as cache reads.
  */
 function isRedeemed(usage: JsonObject): boolean {
   return asText(asObject(asObject(usage['fallback_credit'])?.['status'])?.['type']) === 'redeemed';
@@ -109,7 +103,7 @@ function asCacheReads(counts: Counts): Counts {
   return moved;
 }
 
-/** Returns the usage with 0 for unknown counts, because clients calculate with them. */
+/** Returns the usage in the form of Messages, with 0 for unknown counts, because client programs calculate with them. */
 export function writeMessagesUsage(usage: Usage): JsonObject {
   const short = tokensOf(usage, ['cacheWrite']);
   const hour = tokensOf(usage, ['cacheWrite1h']);

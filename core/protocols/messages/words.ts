@@ -13,7 +13,7 @@ export const MESSAGES_WRITTEN_REASONS: Readonly<Record<FinishReason, string>> = 
   unknown: 'end_turn',
 };
 
-/** The same in the other direction. */
+/** The meaning of each stop reason: the inverse of MESSAGES_WRITTEN_REASONS. */
 export const MESSAGES_STOP_REASONS: ReadonlyMap<string, FinishReason> = new Map(
   Object.entries(MESSAGES_WRITTEN_REASONS)
     .filter(([reason]) => reason !== 'unknown' && reason !== 'broken')

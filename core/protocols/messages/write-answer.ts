@@ -48,7 +48,7 @@ class MessagesWriter implements AnswerWriter {
   #say(event: AnswerEvent): readonly JsonObject[] {
     if (this.#stage === 'ended') return [];
     this.#used.note(event);
-    switch (event.is) {
+    switch (event.kind) {
       case 'begin':
         return this.#begin();
       case 'usage':
@@ -68,9 +68,9 @@ class MessagesWriter implements AnswerWriter {
   }
 
   #note(event: PartEvent): void {
-    if (event.is !== 'open' || event.choice !== 0) return;
-    this.#hasCalls ||= event.part.is === 'tool_call';
-    this.#hasRefused ||= event.part.is === 'refusal';
+    if (event.kind !== 'open' || event.choice !== 0) return;
+    this.#hasCalls ||= event.part.kind === 'tool_call';
+    this.#hasRefused ||= event.part.kind === 'refusal';
   }
 
   #begin(): readonly JsonObject[] {
@@ -92,7 +92,7 @@ class MessagesWriter implements AnswerWriter {
     return [{ type: 'message_start', message }];
   }
 
-  /** Ends the message. Without a stop reason the answer is not whole, so the client gets no end. */
+  /** Ends the message. Without a stop reason the answer is incomplete, so the client gets no final event. */
   #end(): readonly JsonObject[] {
     const begun = this.#begin();
     this.#stage = 'ended';
@@ -108,7 +108,7 @@ class MessagesWriter implements AnswerWriter {
     return { stop_reason: this.#reasonFor(reason), stop_sequence: reason === 'stop' ? (stop ?? null) : null };
   }
 
-  /** Returns the stop reason. Some dialects report `end` even if the model calls a tool or refuses. */
+  /** Returns the Messages stop reason. Some dialects report `end` even if the model calls a tool or refuses. */
   #reasonFor(reason: FinishReason): string {
     if (reason === 'end' && this.#hasRefused) return MESSAGES_WRITTEN_REASONS.filter;
     if (reason === 'end' && this.#hasCalls) return MESSAGES_WRITTEN_REASONS.tool_calls;
@@ -120,9 +120,9 @@ class MessagesWriter implements AnswerWriter {
   }
 }
 
-const END: AnswerEvent = { is: 'end' };
+const END: AnswerEvent = { kind: 'end' };
 
-/** Returns an upstream's error in the form that Messages has for a status. A stream's error has none, so its own words decide. */
+/** Returns an upstream's error in the form that Messages has for a status. An error inside a stream has no status, so its code and type decide. */
 export function writeMessagesError(error: AnswerError, status: number, requestId: string): JsonObject {
   const { code, param } = error;
   const known = status >= 400 ? status : (statusOf(error) ?? 500);

@@ -4,7 +4,7 @@ import type { AnswerEvent, Citation, OpenPart } from '../../catalog/answer';
 import { seal } from '../seal';
 import { jsonInputOf } from '../text-tools';
 
-/** An event that belongs to one part. */
+/** An answer event that belongs to one part. */
 export type PartEvent = Extract<AnswerEvent, { at: number }>;
 
 interface Block {
@@ -12,16 +12,16 @@ interface Block {
   readonly part: OpenPart;
   readonly index: number;
   isSigned: boolean;
-  /** The input of a text tool, which is written as JSON when it is complete. */
+  /** The input so far of a tool that accepts plain text. It is written as JSON when it is complete. */
   text: string;
 }
 
-/** Writes the content blocks of an answer one after the other. Events of a second part wait until the first part closes. */
+/** Writes the content blocks of an answer sequentially. Events of another part wait until the open part closes. */
 export class BlockWriter {
   readonly #seal: (value: string) => string;
   #index = 0;
   #block: Block | undefined;
-  /** The events of the parts that wait, by part, in the order in which the parts began. */
+  /** The events of waiting parts, by part, in the order in which the parts began. */
   readonly #waiting = new Map<number, PartEvent[]>();
 
   constructor(sealed: (value: string) => string) {
@@ -30,10 +30,10 @@ export class BlockWriter {
 
   write(event: PartEvent): readonly JsonObject[] {
     const block = this.#block;
-    if (block?.at === event.at) return event.is === 'close' ? this.#close(block) : this.#go(block, event);
+    if (block?.at === event.at) return event.kind === 'close' ? this.#close(block) : this.#go(block, event);
     const waiting = this.#waiting.get(event.at);
     if (waiting !== undefined) waiting.push(event);
-    else if (event.is === 'open' && event.choice === 0) {
+    else if (event.kind === 'open' && event.choice === 0) {
       if (block === undefined) return this.#open(event.at, event.part);
       this.#waiting.set(event.at, [event]);
     }
@@ -47,7 +47,7 @@ export class BlockWriter {
   }
 
   #go(block: Block, event: PartEvent): readonly JsonObject[] {
-    switch (event.is) {
+    switch (event.kind) {
       case 'open':
         return [];
       case 'add':
@@ -73,8 +73,8 @@ export class BlockWriter {
 
   #add(block: Block, text: string): readonly JsonObject[] {
     if (text === '') return [];
-    if (block.part.is !== 'tool_call') {
-      const delta = block.part.is === 'reasoning' ? { type: 'thinking_delta', thinking: text } : textDelta(text);
+    if (block.part.kind !== 'tool_call') {
+      const delta = block.part.kind === 'reasoning' ? { type: 'thinking_delta', thinking: text } : textDelta(text);
       return this.#delta(block, delta);
     }
     if (block.part.isText !== true) return this.#delta(block, { type: 'input_json_delta', partial_json: text });
@@ -82,16 +82,16 @@ export class BlockWriter {
     return [];
   }
 
-  /** Writes a signature. Reasoning alone has a member for it. */
+  /** Writes a signature. Only blocks of reasoning have a member for it. */
   #sign(block: Block, signature: string): readonly JsonObject[] {
-    if (block.part.is !== 'reasoning') return [];
+    if (block.part.kind !== 'reasoning') return [];
     block.isSigned = true;
     return this.#delta(block, { type: 'signature_delta', signature });
   }
 
-  /** Writes a citation as one of a web search, if it has an address. */
+  /** Writes a citation with a URL as one of a web search; drops any other. */
   #cite(block: Block, { url, title, quote }: Citation): readonly JsonObject[] {
-    if (block.part.is !== 'text' || url === undefined) return [];
+    if (block.part.kind !== 'text' || url === undefined) return [];
     const citation = {
       type: 'web_search_result_location',
       url,
@@ -102,7 +102,7 @@ export class BlockWriter {
     return this.#delta(block, { type: 'citations_delta', citation });
   }
 
-  /** Ends the block, and writes the parts that waited for its end, up to the first that has not ended itself. */
+  /** Ends the block, then writes the waiting parts up to the first one that is still open. */
   #close(block: Block): readonly JsonObject[] {
     const written = [...this.#end(block)];
     for (const [at, events] of this.#waiting) {
@@ -113,10 +113,10 @@ export class BlockWriter {
     return written;
   }
 
-  /** Writes an event of the part whose turn it is. What comes after the part's end is dropped. */
+  /** Writes a waiting event of the part that is now written. Events after the part's end are dropped. */
   #replay(event: PartEvent): readonly JsonObject[] {
     if (this.#block !== undefined) return this.#go(this.#block, event);
-    return event.is === 'open' ? this.#open(event.at, event.part) : [];
+    return event.kind === 'open' ? this.#open(event.at, event.part) : [];
   }
 
   #end(block: Block): readonly JsonObject[] {
@@ -126,17 +126,17 @@ export class BlockWriter {
 
   #last(block: Block): readonly JsonObject[] {
     const { part, text, isSigned } = block;
-    if (part.is === 'reasoning' && !isSigned)
+    if (part.kind === 'reasoning' && !isSigned)
       return this.#delta(block, { type: 'signature_delta', signature: UNSIGNED });
-    if (part.is !== 'tool_call' || part.isText !== true) return [];
-    const input = jsonInputOf({ is: 'tool_call', id: part.id, name: part.name, input: text, isText: true });
+    if (part.kind !== 'tool_call' || part.isText !== true) return [];
+    const input = jsonInputOf({ kind: 'tool_call', id: part.id, name: part.name, input: text, isText: true });
     return this.#delta(block, { type: 'input_json_delta', partial_json: input });
   }
 }
 
 /**
- * The placeholder signature of a thinking block that came unsigned. When a client sends such a block back, the gateway drops it
- * for every upstream, because vendors reject invalid signatures.
+ * The placeholder signature of a thinking block that arrived without a signature. When a client sends such a block back, the gateway omits
+ * it for every upstream, because vendors reject invalid signatures.
  */
 const UNSIGNED = seal({ upstream: 'none', dialect: 'none', value: 'unsigned' });
 
@@ -145,14 +145,14 @@ function textDelta(text: string): JsonObject {
 }
 
 function emptyBlock(part: OpenPart): JsonObject {
-  switch (part.is) {
+  switch (part.kind) {
     case 'text':
     case 'refusal':
       return { type: 'text', text: '' };
     case 'reasoning':
       return { type: 'thinking', thinking: '', signature: '' };
     case 'other':
-      throw new Error('no block has a place for this part');
+      throw new Error('no content block of a Messages answer can express this part');
     case 'tool_call':
       return { type: 'tool_use', id: part.id, name: part.name, input: {} };
   }

@@ -11,12 +11,12 @@ import {
   type ToolResultPart,
 } from '../../catalog/conversation';
 import type { TranslatedCall } from '../../catalog/upstream';
-import { goodAt } from '../seal';
+import { unsealFor } from '../seal';
 import { inputObjectOf } from '../text-tools';
 
-/** Returns a part as a content block, or nothing for foreign reasoning. */
+/** Returns a part as a content block, or nothing for reasoning of another upstream. */
 export function writePart(part: Part, call: TranslatedCall): readonly JsonObject[] {
-  switch (part.is) {
+  switch (part.kind) {
     case 'text':
     case 'refusal':
       return [{ type: 'text', text: part.text }];
@@ -87,16 +87,16 @@ function writeToolResult({ id, parts, isError }: ToolResultPart, call: Translate
   };
 }
 
-/** Returns reasoning only to the upstream that made it, because a vendor refuses foreign signatures. */
+/** Returns reasoning only for the upstream that produced it, because a vendor refuses signatures of others. */
 function writeReasoning({ text, signature }: ReasoningPart, call: TranslatedCall): readonly JsonObject[] {
-  const value = goodAt(signature, call.upstream, 'messages');
+  const value = unsealFor(signature, call.upstream, 'messages');
   if (value === undefined) return [];
   const redacted = asText(asObject(parseJson(value))?.['redacted_thinking']);
   if (redacted !== '') return [{ type: 'redacted_thinking', data: redacted }];
   return [{ type: 'thinking', thinking: text, signature: value }];
 }
 
-/** Returns the value by which `writeReasoning` knows a redacted block. Plain signatures are never JSON. */
+/** Returns the signature value by which `writeReasoning` recognizes a redacted block. Plain signatures are never JSON. */
 export function redactedValue(data: string): string {
   return JSON.stringify({ redacted_thinking: data });
 }

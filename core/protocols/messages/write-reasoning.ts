@@ -6,14 +6,14 @@ import { formsOf } from '../models';
 
 interface Settings {
   readonly thinking?: JsonObject | undefined;
-  /** The effort, a member of `output_config`. */
+  /** The effort, for the request's `output_config`. */
   readonly effort?: JsonObject | undefined;
 }
 
 const EFFORTS = ['low', 'medium', 'high', 'xhigh', 'max'] as const;
 const OFF: JsonObject = { type: 'disabled' };
 
-/** Returns the settings of thinking. It stays off if the vendor would refuse it together with members that must be carried. */
+/** Returns the settings of thinking and effort. Thinking stays off if the vendor would refuse it beside other members of the request that must be kept. */
 export function writeReasoningSettings(call: TranslatedCall, messages: readonly Message[]): Settings {
   const { conversation, maxOutput, reasoning: setting } = call;
   const { reasoning } = conversation;
@@ -34,7 +34,7 @@ export function writeReasoningSettings(call: TranslatedCall, messages: readonly 
   return { thinking: mayThink ? { type: 'adaptive', ...display } : undefined, effort };
 }
 
-/** Returns whether the sampling and the tool choice allow thinking. */
+/** Returns whether the sampling and the tool choice permit thinking. */
 function allowsThinking({ temperature = 1, topP = 1, topK, toolChoice }: Conversation): boolean {
   const isFree = toolChoice !== 'required' && typeof toolChoice !== 'object';
   return temperature === 1 && topP >= 0.95 && topK === undefined && isFree;
@@ -45,7 +45,7 @@ interface Message {
   readonly content: readonly JsonObject[];
 }
 
-/** Returns whether the last assistant message calls tools without thinking first, which the vendor refuses while thinking is on. */
+/** Returns whether the last assistant message calls tools without prior thinking, which the vendor refuses while thinking is on. */
 function wouldBeRefused(messages: readonly Message[]): boolean {
   const content = messages.findLast(({ role }) => role === 'assistant')?.content ?? [];
   const [first] = content;

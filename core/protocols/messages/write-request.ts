@@ -8,7 +8,7 @@ import { MAX_USER_LENGTH, MESSAGES_FORMS, MESSAGES_UNSUPPORTED } from './limits'
 import { writePart } from './write-parts';
 import { writeReasoningSettings } from './write-reasoning';
 
-/** Writes a whole request. @throws NotTranslatable that names a `Feature` */
+/** Writes the body of a Messages request. @throws NotTranslatable that names a `Feature` */
 export function writeMessagesRequest(given: TranslatedCall): JsonObject {
   const { model, maxOutput } = given;
   const conversation = fittedToModel(fitted(given, MESSAGES_UNSUPPORTED, MESSAGES_FORMS), given);
@@ -45,8 +45,8 @@ export function writeMessagesRequest(given: TranslatedCall): JsonObject {
 const UNMARKED: ReadonlySet<string> = new Set(['thinking', 'redacted_thinking']);
 
 /**
- * Puts a cache mark on the last possible block. A client that names a cache wants its repeated beginning cached, and Messages
- * needs a mark where that ends.
+ * Puts `cache_control` on the last block that accepts it. A client that names a cache wants the repeated start of its prompt cached, and
+ * Messages needs a mark where that start ends.
  */
 function cachedToEnd(blocks: readonly JsonObject[]): readonly JsonObject[] {
   const at = blocks.findLastIndex(({ type, text }) => !UNMARKED.has(String(type)) && text !== '');
@@ -90,7 +90,7 @@ function choiceOf(choice: Exclude<ToolChoice, 'none'> = 'auto'): JsonObject {
 }
 
 function writeFormat({ outputFormat }: Conversation): JsonObject | undefined {
-  if (outputFormat?.is !== 'schema') return undefined;
+  if (outputFormat?.kind !== 'schema') return undefined;
   return { format: { type: 'json_schema', schema: outputFormat.schema } };
 }
 

@@ -2,22 +2,19 @@ import type { AnswerEvent, OpenPart } from '../../catalog/answer';
 
 interface Part {
   readonly at: number;
-  readonly is: OpenPart['is'];
+  readonly kind: OpenPart['kind'];
   text: string;
   isOpen: boolean;
 }
 
-/**
- * The parts of an answer under way, each at a place of its own. A place has one part of one kind, which never opens again; a
- * contradiction throws.
- */
+/** The parts of an arriving answer, each at its own position. A position has one part of one kind, which never reopens; a contradiction throws. */
 export class AnswerParts {
   readonly #parts = new Map<string, Part>();
 
-  /** `isLoose`: nothing is a contradiction, as in a native answer, and behind the end of any. */
+  /** `isLoose`: contradictions are accepted. It is set for native answers, and for every answer after its end. */
   constructor(public isLoose: boolean) {}
 
-  /** Whether a place has, or has had, a part. */
+  /** Whether a position has, or has had, a part. */
   has(place: string): boolean {
     return this.#parts.has(place);
   }
@@ -26,48 +23,48 @@ export class AnswerParts {
     return this.#parts.size === 0;
   }
 
-  hasKind(is: OpenPart['is']): boolean {
-    return [...this.#parts.values()].some((part) => part.is === is);
+  hasKind(kind: OpenPart['kind']): boolean {
+    return [...this.#parts.values()].some((part) => part.kind === kind);
   }
 
-  /** Opens the part of a place if it has none. @throws for a place with another kind */
+  /** Opens the part at a position if there is none. @throws if the position has a part of another kind */
   open(place: string, part: OpenPart): readonly AnswerEvent[] {
     const known = this.#parts.get(place);
-    if (known !== undefined && known.is !== part.is && !this.isLoose)
-      throw new Error(`the ${known.is} at ${place} cannot become a ${part.is}`);
+    if (known !== undefined && known.kind !== part.kind && !this.isLoose)
+      throw new Error(`the ${known.kind} at ${place} cannot become a ${part.kind}`);
     if (known !== undefined) return NOTHING;
     const at = this.#parts.size;
-    this.#parts.set(place, { at, is: part.is, text: '', isOpen: true });
-    return [{ is: 'open', at, choice: 0, part }];
+    this.#parts.set(place, { at, kind: part.kind, text: '', isOpen: true });
+    return [{ kind: 'open', at, choice: 0, part }];
   }
 
-  /** Adds text to an open part, behind what separates it from the text before. @throws where no part of this kind is open */
-  add(place: string, is: OpenPart['is'], text: string, between = ''): readonly AnswerEvent[] {
+  /** Adds text to an open part, after the separator `between`. @throws if no part of this kind is open at the position */
+  add(place: string, kind: OpenPart['kind'], text: string, between = ''): readonly AnswerEvent[] {
     const part = this.#parts.get(place);
     if (part === undefined && this.isLoose) {
-      const opened = this.open(place, { is: is === 'tool_call' ? 'other' : is });
-      return [...opened, ...this.add(place, is, text)];
+      const opened = this.open(place, { kind: kind === 'tool_call' ? 'other' : kind });
+      return [...opened, ...this.add(place, kind, text)];
     }
-    if (part === undefined || (!this.isLoose && (part.is !== is || !part.isOpen)))
-      throw new Error(`a ${is} goes on at ${place}, where none is open`);
+    if (part === undefined || (!this.isLoose && (part.kind !== kind || !part.isOpen)))
+      throw new Error(`a ${kind} continues at ${place}, where none is open`);
     if (text === '') return NOTHING;
-    // Of a native answer the text is not kept: most of it never comes here.
+    // The text of a native answer is not accumulated, because most events of that answer are never parsed.
     part.text = this.isLoose ? part.text || text : part.text + between + text;
-    const added: AnswerEvent = { is: 'add', at: part.at, text: between + text };
+    const added: AnswerEvent = { kind: 'add', at: part.at, text: between + text };
     return [between === '' ? added : { ...added, bytes: Buffer.byteLength(text) }];
   }
 
-  /** Completes a part with its whole text, in which `added` bytes are no content. Adds only what earlier events did not contain. */
-  complete(place: string, is: OpenPart['is'], whole: string, added = 0): readonly AnswerEvent[] {
+  /** Completes a part with its complete text, of which `added` bytes are no content. Adds only what earlier events did not contain. */
+  complete(place: string, kind: OpenPart['kind'], whole: string, added = 0): readonly AnswerEvent[] {
     const part = this.#parts.get(place);
     if (part?.isOpen !== true || (this.isLoose ? part.text !== '' : !whole.startsWith(part.text))) return [];
     const isNew = part.text === '';
-    const [events] = this.add(place, is, whole.slice(part.text.length));
+    const [events] = this.add(place, kind, whole.slice(part.text.length));
     if (events === undefined) return [];
     return isNew && added > 0 ? [{ ...events, bytes: Buffer.byteLength(whole) - added } as AnswerEvent] : [events];
   }
 
-  /** Returns the number of the open part in a place. */
+  /** Returns the number of the open part at a position; undefined if none is open. */
   at(place: string): number | undefined {
     const part = this.#parts.get(place);
     return part?.isOpen === true ? part.at : undefined;
@@ -77,7 +74,7 @@ export class AnswerParts {
     const part = this.#parts.get(place);
     if (part?.isOpen !== true) return [];
     part.isOpen = false;
-    return [{ is: 'close', at: part.at }];
+    return [{ kind: 'close', at: part.at }];
   }
 
   closeAll(): readonly AnswerEvent[] {

@@ -9,20 +9,19 @@ import { readLargeEvent } from './large-event';
 import { readResponsesUsage } from './usage';
 import { INCOMPLETE_REASONS } from './words';
 
-/** Separates the paragraphs of a summary, which arrive in parts. */
+/** The separator between the paragraphs of a reasoning summary, which arrive as separate parts. */
 const BETWEEN = '\n\n';
 
-/** The end of the names of all events with text. `…done` and `response.completed` repeat that text. */
+/** The suffix of the names of all events with new text. `…done` events and `response.completed` repeat that text. */
 const DELTA = '.delta';
 
 /**
- * Reads one answer. Numbers identify the items and the parts of messages. A message itself is not a part, only its contents;
- * reasoning, a call and any other item are one part each. In a native answer nothing is a contradiction, because its client gets it
- * as it is.
+ * Reads one Responses answer. Numbers identify the items and the parts of messages. Each content of a message is one part; so is each
+ * reasoning, call and other item. It never rejects a native answer as contradictory, because the client gets it unchanged.
  */
 export class ResponsesReader implements AnswerReader {
   readonly #parts: AnswerParts;
-  /** The paragraph of each reasoning that last got text. */
+  /** The last paragraph of each reasoning that received text. */
   readonly #paragraphs = new Map<string, string>();
   #hasBegun = false;
 
@@ -31,9 +30,9 @@ export class ResponsesReader implements AnswerReader {
   }
 
   event({ name, data }: SseEvent): readonly AnswerEvent[] {
-    // Some upstreams end every stream with Chat's `[DONE]`; this protocol ends with `response.completed`.
+    // Some upstreams end every stream with Chat's `[DONE]`, although this protocol ends with `response.completed`.
     if (data === undefined || data === '' || data.trim() === '[DONE]') return NOTHING;
-    // They are long, because they repeat the request or the answer, so they are not even parsed.
+    // Native events that repeat the request or the answer are not parsed, because they are long.
     if (this.isNative && name !== undefined && isRepeating(name) && isWhole(name, data)) return NOTHING;
     const event = parseEvent(data, this.isNative);
     if (event !== undefined) return this.#read(asText(event['type']) || (name ?? ''), event);
@@ -65,7 +64,7 @@ export class ResponsesReader implements AnswerReader {
       case 'response.failed':
         return this.#failed(asObject(event['response']) ?? {}, event['response']);
       case 'error':
-        return [{ is: 'error', error: readUsualError({ ...event, type: undefined }) }];
+        return [{ kind: 'error', error: readUsualError({ ...event, type: undefined }) }];
       case 'response.output_item.added':
         return this.#openItem(asObject(event['item']) ?? {}, this.#itemPlace(event));
       case 'response.output_item.done':
@@ -79,7 +78,7 @@ export class ResponsesReader implements AnswerReader {
     }
   }
 
-  /** Reads text, which arrives in pieces and then once more as a whole. */
+  /** Reads text. It arrives in pieces and then once more complete. */
   #readText(type: string, event: JsonObject): readonly AnswerEvent[] {
     switch (type) {
       case 'response.output_text.delta':
@@ -105,7 +104,7 @@ export class ResponsesReader implements AnswerReader {
         return this.#parts.complete(this.#itemPlace(event), 'tool_call', asText(event['input']));
       case 'response.audio.delta':
       case 'response.image_generation_call.partial_image':
-        return this.#parts.open(`${this.#itemPlace(event, true)} other`, { is: 'other' });
+        return this.#parts.open(`${this.#itemPlace(event, true)} other`, { kind: 'other' });
       default:
         return type.endsWith(DELTA) ? this.#other(event) : [];
     }
@@ -117,22 +116,24 @@ export class ResponsesReader implements AnswerReader {
     return [beginOf(response)];
   }
 
-  #say(is: 'text' | 'refusal', event: JsonObject, place: string): readonly AnswerEvent[] {
+  #say(kind: 'text' | 'refusal', event: JsonObject, place: string): readonly AnswerEvent[] {
     const delta = asText(event['delta']);
-    const opened = this.#parts.open(place, { is });
-    return opened.length === 0 ? this.#parts.add(place, is, delta) : [...opened, ...this.#parts.add(place, is, delta)];
+    const opened = this.#parts.open(place, { kind });
+    return opened.length === 0
+      ? this.#parts.add(place, kind, delta)
+      : [...opened, ...this.#parts.add(place, kind, delta)];
   }
 
   /** Reads content of an item that no other protocol has, such as the code of an interpreter. */
   #other(event: JsonObject): readonly AnswerEvent[] {
     const place = `${this.#itemPlace(event, true)} other`;
-    return [...this.#parts.open(place, { is: 'other' }), ...this.#parts.add(place, 'other', asText(event['delta']))];
+    return [...this.#parts.open(place, { kind: 'other' }), ...this.#parts.add(place, 'other', asText(event['delta']))];
   }
 
   #reason(event: JsonObject, paragraph: string): readonly AnswerEvent[] {
     const text = asText(event['delta']);
     const place = this.#itemPlace(event);
-    const opened = this.#parts.open(place, { is: 'reasoning' });
+    const opened = this.#parts.open(place, { kind: 'reasoning' });
     if (text === '') return opened;
     const before = this.#paragraphs.get(place);
     this.#paragraphs.set(place, paragraph);
@@ -143,20 +144,21 @@ export class ResponsesReader implements AnswerReader {
   #openItem(item: JsonObject, place: string): readonly AnswerEvent[] {
     const type = asText(item['type']);
     if (type === 'message') return [];
-    if (type === 'reasoning') return this.#parts.open(place, { is: 'reasoning' });
+    if (type === 'reasoning') return this.#parts.open(place, { kind: 'reasoning' });
     if (type !== 'function_call' && type !== 'custom_tool_call') {
-      const opened = this.#parts.open(place, { is: 'other' });
+      const opened = this.#parts.open(place, { kind: 'other' });
       return opened.length === 0 ? [] : [...opened, ...this.#parts.add(place, 'other', otherText(item))];
     }
-    const call = { is: 'tool_call', id: asText(item['call_id']), name: asText(item['name']) } as const;
-    if ((call.id === '' || call.name === '') && !this.isNative) throw new Error('a call has no id or no name');
+    const call = { kind: 'tool_call', id: asText(item['call_id']), name: asText(item['name']) } as const;
+    if ((call.id === '' || call.name === '') && !this.isNative)
+      throw new Error("a tool call in the upstream's answer has no id or no name");
     return this.#parts.open(place, type === 'custom_tool_call' ? { ...call, isText: true } : call);
   }
 
   #openContent(part: JsonObject, place: string): readonly AnswerEvent[] {
-    const is = part['type'];
-    if (is === 'output_text') return this.#parts.open(place, { is: 'text' });
-    return is === 'refusal' ? this.#parts.open(place, { is: 'refusal' }) : [];
+    const kind = part['type'];
+    if (kind === 'output_text') return this.#parts.open(place, { kind: 'text' });
+    return kind === 'refusal' ? this.#parts.open(place, { kind: 'refusal' }) : [];
   }
 
   #wholeItem(item: JsonObject, place: string): readonly AnswerEvent[] {
@@ -185,11 +187,11 @@ export class ResponsesReader implements AnswerReader {
   }
 
   #wholeContent(part: JsonObject, place: string): readonly AnswerEvent[] {
-    const is = part['type'] === 'refusal' ? 'refusal' : 'text';
+    const kind = part['type'] === 'refusal' ? 'refusal' : 'text';
     const isNew = !this.#parts.has(place);
     const opened = this.#openContent(part, place);
-    const whole = this.#parts.complete(place, is, asText(part[is]));
-    // If the part came in pieces, its citations have come, too.
+    const whole = this.#parts.complete(place, kind, asText(part[kind]));
+    // If the part arrived in pieces, its citations have already arrived.
     const cited = isNew ? asArray(part['annotations']).flatMap((each) => this.#cite(each, place)) : [];
     return [...opened, ...whole, ...cited, ...this.#parts.close(place)];
   }
@@ -203,35 +205,35 @@ export class ResponsesReader implements AnswerReader {
     const whole = this.#parts.complete(place, 'reasoning', texts.join(BETWEEN), added);
     const { id, encrypted_content } = item;
     if (asText(encrypted_content) === '') return whole;
-    return [...whole, { is: 'sign', at, value: JSON.stringify({ id, summary, encrypted_content }) }];
+    return [...whole, { kind: 'sign', at, value: JSON.stringify({ id, summary, encrypted_content }) }];
   }
 
   #cite(annotation: unknown, place: string): readonly AnswerEvent[] {
     const at = this.#parts.at(place);
     const citation = citationOf(asObject(annotation) ?? {});
-    return at === undefined || citation === undefined ? [] : [{ is: 'cite', at, citation }];
+    return at === undefined || citation === undefined ? [] : [{ kind: 'cite', at, citation }];
   }
 
   #failed(response: JsonObject, body: unknown): readonly AnswerEvent[] {
-    return [...usageEvents(readResponsesUsage(response)), { is: 'error', error: readUsualError(response), body }];
+    return [...usageEvents(readResponsesUsage(response)), { kind: 'error', error: readUsualError(response), body }];
   }
 
   #end(response: JsonObject): readonly AnswerEvent[] {
     const events: AnswerEvent[] = [];
-    // Some upstreams send no event before the end.
+    // Some upstreams send no event before the final one, so its `output` is read.
     if (this.#parts.isEmpty)
       for (const [at, item] of asArray(response['output']).entries())
         append(events, this.#wholeItem(asObject(item) ?? {}, String(at)));
     append(events, this.#parts.closeAll());
     this.#parts.isLoose = true;
-    return [...events, this.#finish(response), ...usageEvents(readResponsesUsage(response), true), { is: 'end' }];
+    return [...events, this.#finish(response), ...usageEvents(readResponsesUsage(response), true), { kind: 'end' }];
   }
 
   #finish({ status, incomplete_details }: JsonObject): AnswerEvent {
     const details = asObject(incomplete_details);
     if (status === 'incomplete' || details !== undefined)
       return finishOf(asText(details?.['reason']) || 'max_output_tokens', INCOMPLETE_REASONS);
-    return { is: 'finish', choice: 0, reason: this.#parts.hasKind('tool_call') ? 'tool_calls' : 'end' };
+    return { kind: 'finish', choice: 0, reason: this.#parts.hasKind('tool_call') ? 'tool_calls' : 'end' };
   }
 
   #itemPlace(event: JsonObject, isOptional = this.isNative): string {
@@ -245,7 +247,7 @@ export class ResponsesReader implements AnswerReader {
 
 const NOTHING: readonly AnswerEvent[] = [];
 
-/** Tells whether a native event means nothing for routing and money: it begins what its content continues, or repeats that. */
+/** Returns whether a native event is irrelevant to routing and money: it only announces a part whose content follows, or repeats content. */
 function isRepeating(type: string): boolean {
   return type.endsWith('.done') || BEGINNING.has(type);
 }
@@ -256,12 +258,12 @@ const BEGINNING: ReadonlySet<string> = new Set([
   'response.content_part.added',
 ]);
 
-/** Tells whether data begins as the event of its name does, and ends as an object does. */
+/** Returns whether the data begins like an event of this name and ends like an object. */
 function isWhole(name: string, data: string): boolean {
   return data.startsWith(`{"type":"${name}"`) && data.endsWith('}');
 }
 
-/** Returns the text that the model wrote into an item of a kind that other protocols have no place for. */
+/** Returns the text that the model wrote into an item of a kind that other protocols cannot express. */
 function otherText(item: JsonObject): string {
   const texts = [...asArray(item['content']), ...asArray(item['summary'])].map((each) => {
     const part = asObject(each);
@@ -275,7 +277,7 @@ function otherText(item: JsonObject): string {
   return texts.join('');
 }
 
-/** The calls of tools that run at the vendor. The text in them is not output of the model. */
+/** The calls of tools that run at the vendor. Their text is not output of the model. */
 const VENDORS_OWN: ReadonlySet<string> = new Set(['web_search_call']);
 
 function citationOf({ type, url, title, start_index, end_index }: JsonObject): Citation | undefined {
@@ -285,6 +287,6 @@ function citationOf({ type, url, title, start_index, end_index }: JsonObject): C
 
 function indexOf(event: JsonObject, name: string, isOptional: boolean): number {
   const index = asCount(event[name]);
-  if (index === undefined && !isOptional) throw new Error(`an event has no ${name}`);
+  if (index === undefined && !isOptional) throw new Error(`an event of the upstream's answer has no ${name}`);
   return index ?? 0;
 }

@@ -5,7 +5,7 @@ import { type JsonObserver, type JsonToken, scanWhole } from '../../http/json-sc
 import { knownWord } from '../../http/json-words';
 import { MalformedEvent } from '../event-json';
 
-/** The members that are read of a response too large to parse, which repeats the whole request and answer. */
+/** The members that are read from a response too large to parse. Such a response repeats the whole request and answer. */
 const READ = ['status', 'model', 'service_tier', 'usage', 'error'];
 
 /** Returns the needed members of an event that is too large to parse. @throws MalformedEvent */
@@ -19,7 +19,7 @@ export function readLargeEvent(
   return {
     type: asText(type === undefined ? undefined : parseJson(type.toString())) || (name ?? ''),
     event: {
-      // Only its length is counted. The few bytes of escapes do not matter in so much text.
+      // Only the length of the text counts, and in so much text the few bytes of JSON escapes do not matter.
       ...(delta !== undefined && { delta: delta.toString() }),
       ...(response !== undefined && { response: readLargeResponse(response) }),
     },
@@ -35,7 +35,7 @@ function readLargeResponse(bytes: Buffer): JsonObject {
   return { ...Object.fromEntries(read), ...(output !== undefined && { output: itemHeads(output) }) };
 }
 
-/** Returns the members of an object, each as its JSON text. */
+/** Returns the members of an object, each as its JSON text; undefined if it is no valid object. */
 function membersOf(bytes: Buffer): Readonly<Record<string, Buffer | undefined>> | undefined {
   const places = findMembers([bytes]);
   if (places === undefined) return undefined;
@@ -49,22 +49,19 @@ function membersOf(bytes: Buffer): Readonly<Record<string, Buffer | undefined>> 
 const KEPT = new Set(['type', 'id', 'container_id'].map(knownWord));
 const ACTION = knownWord('action');
 
-/** Depths: of an item of the list, and of an object in one. */
+/** The JSON depth of an item of the list. The next constant: the depth of an object inside an item. */
 const ITEM = 2;
 const INNER = 3;
 
 type Head = Record<string, unknown>;
 
-/**
- * Returns the kinds of the items of a list without their content, because the list may be too large to be parsed; undefined if it
- * is no list.
- */
+/** Returns the kinds of a list's items without their content, because the list may be too large to parse; undefined if it is no list. */
 function itemHeads(list: Buffer): readonly Head[] | undefined {
   const heads = new ItemHeads();
   return scanWhole([list], heads) && heads.isList ? heads.found : undefined;
 }
 
-/** Notes the kinds of the items of a list, without their content. */
+/** Collects the kinds and ids of a list's items, without their content. */
 export class ItemHeads implements JsonObserver {
   readonly found: Head[] = [];
   isList = false;

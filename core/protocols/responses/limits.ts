@@ -1,7 +1,7 @@
 import type { Forms } from '../fitted';
 import { COMMON, FAILED_RESULT, NO_EFFORT_WORD, type UnsupportedFeature } from '../limits';
 
-/** The longest name of a person or a cache that the vendor accepts. */
+/** The longest end-user id or cache name that the vendor accepts, in characters. */
 export const MAX_TOOL_NAME_LENGTH = 64;
 
 const NO_PLACE = 'has no place there';
@@ -16,7 +16,7 @@ const TOO_LONG = {
   why: 'is longer than the vendor takes',
 } as const;
 
-/** OpenAI takes a `call_id` of 1 to 64 characters (github.com/AnswerDotAI/fastllm/issues/45, 2026-06: its words). */
+/** OpenAI accepts a `call_id` of 1 to 64 characters (github.com/AnswerDotAI/fastllm/issues/45, 2026-06: quotes the vendor). */
 export const RESPONSES_FORMS: Forms = {
   dialect: 'responses',
   callId: /^[\s\S]{1,64}$/,
@@ -24,7 +24,7 @@ export const RESPONSES_FORMS: Forms = {
   holdsClosedOnly: true,
 };
 
-/** The features that Responses has no place for. */
+/** The features of conversations that Responses cannot express. */
 export const RESPONSES_UNSUPPORTED: readonly UnsupportedFeature[] = [
   ...COMMON,
   { feature: 'choices', action: 'refused', why: 'asks for several answers, and one is all that comes from there' },

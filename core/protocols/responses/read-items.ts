@@ -18,18 +18,18 @@ import { atClient, type ToolReader } from './read-tools';
 import { RESPONSES_RULES } from './request';
 import { flatName, SEARCH } from './tool-names';
 
-/** Reads the input. @throws NotTranslatable */
+/** Reads the input as instructions and turns. @throws NotTranslatable */
 export function readInput(request: JsonObject, tools: ToolReader): Pick<Conversation, 'instructions' | 'turns'> {
   const turns = new Turns();
   const instructions = optionalText(request, 'instructions');
-  if (instructions) turns.instruct([{ is: 'text', text: instructions }]);
+  if (instructions) turns.instruct([{ kind: 'text', text: instructions }]);
   const input = request['input'];
-  if (typeof input === 'string') turns.add('user', [{ is: 'text', text: input }]);
+  if (typeof input === 'string') turns.add('user', [{ kind: 'text', text: input }]);
   else for (const [at, item] of listAt(request, 'input').entries()) readItem(item, `input[${at}]`, turns, tools);
   return turns;
 }
 
-/** Collects turns. The items of one answer make one turn, and so do consecutive results. Everything before the first turn is instructions. */
+/** Collects turns. All items of one answer form one turn, and so do consecutive results. Messages before the first turn become instructions. */
 class Turns {
   readonly instructions: TextPart[] = [];
   readonly turns: (Turn & { readonly parts: Part[] })[] = [];
@@ -51,12 +51,12 @@ class Turns {
 
   answer(result: ToolResultPart): void {
     const last = this.turns.at(-1);
-    if (last?.parts[0]?.is === 'tool_result') last.parts.push(result);
+    if (last?.parts[0]?.kind === 'tool_result') last.parts.push(result);
     else this.add('user', [result]);
   }
 }
 
-/** Item types that only repeat an earlier answer. */
+/** Types of items that only repeat parts of an earlier answer. */
 const ECHOES: ReadonlySet<string> = new Set(['reasoning', 'function_call', 'custom_tool_call', 'tool_search_call']);
 
 function readItem(given: unknown, path: string, turns: Turns, tools: ToolReader): void {
@@ -100,40 +100,40 @@ function readMessage(item: JsonObject, path: string, turns: Turns): void {
 }
 
 function onlyText(part: Part, path: string): TextPart {
-  if (part.is === 'text') return part;
+  if (part.kind === 'text') return part;
   throw new NotTranslatable(`${path}.content`, 'must be text');
 }
 
 function readCall(item: JsonObject, path: string, isText: boolean): ToolCallPart {
   const name = flatName(textAt(item, 'name', path), optionalText(item, 'namespace', path));
   const input = textAt(item, isText ? 'input' : 'arguments', path);
-  return { is: 'tool_call', id: textAt(item, 'call_id', path), name, input, ...(isText && { isText }) };
+  return { kind: 'tool_call', id: textAt(item, 'call_id', path), name, input, ...(isText && { isText }) };
 }
 
 function readResult(item: JsonObject, path: string, isText: boolean): ToolResultPart {
   const parts = readContent(item, 'output', path).map((part) => {
-    if (part.is === 'text' || part.is === 'image' || part.is === 'document') return part;
+    if (part.kind === 'text' || part.kind === 'image' || part.kind === 'document') return part;
     throw new NotTranslatable(`${path}.output`, 'must be text, images and documents');
   });
-  return { is: 'tool_result', id: textAt(item, 'call_id', path), parts, ...(isText && { isText }) };
+  return { kind: 'tool_result', id: textAt(item, 'call_id', path), parts, ...(isText && { isText }) };
 }
 
 function readReasoning(item: JsonObject): ReasoningPart {
   const texts = asArray(item['summary']).map((part) => asText(asObject(part)?.['text']));
   const signature = unseal(item['encrypted_content']);
-  return { is: 'reasoning', text: texts.join('\n\n'), ...(signature !== undefined && { signature }) };
+  return { kind: 'reasoning', text: texts.join('\n\n'), ...(signature !== undefined && { signature }) };
 }
 
 function readSearch(item: JsonObject, path: string): ToolCallPart {
   atClient(item, path);
   const id = textAt(item, 'call_id', path);
-  return { is: 'tool_call', id, name: SEARCH, input: jsonOf(optionalObject(item, 'arguments', path) ?? {}) };
+  return { kind: 'tool_call', id, name: SEARCH, input: jsonOf(optionalObject(item, 'arguments', path) ?? {}) };
 }
 
-/** Reads the tools that a search found. They become tools of the request. */
+/** Reads the tools that a tool search found, and adds them to the tools of the request. */
 function readFound(item: JsonObject, path: string, tools: ToolReader): ToolResultPart {
   atClient(item, path);
   const names = tools.readList(item, path);
   const text = names.length === 0 ? 'No tools were found.' : `These tools can be called now: ${names.join(', ')}`;
-  return { is: 'tool_result', id: textAt(item, 'call_id', path), parts: [{ is: 'text', text }] };
+  return { kind: 'tool_result', id: textAt(item, 'call_id', path), parts: [{ kind: 'text', text }] };
 }

@@ -10,10 +10,10 @@ import {
 import { listAt, optionalText, optionalWord, textAt } from '../checked';
 import { RESPONSES_RULES } from './request';
 
-/** Reads text, or a list of parts. Empty text makes no part. @throws NotTranslatable */
+/** Reads the parts of an item's content, which is a text or a list. Empty text becomes no part. @throws NotTranslatable */
 export function readContent(item: JsonObject, name: string, path: string): readonly Part[] {
   const content = item[name];
-  if (typeof content === 'string') return content === '' ? [] : [{ is: 'text', text: content }];
+  if (typeof content === 'string') return content === '' ? [] : [{ kind: 'text', text: content }];
   return listAt(item, name, path).map((part, at) => readPart(part, `${path}.${name}[${at}]`));
 }
 
@@ -29,9 +29,9 @@ function readPart(given: unknown, path: string): Part {
     case 'input_audio':
       return readAudio(part, path);
     case 'refusal':
-      return { is: 'refusal', text: textAt(part, 'refusal', path) };
+      return { kind: 'refusal', text: textAt(part, 'refusal', path) };
     default:
-      return { is: 'text', text: textAt(part, 'text', path) };
+      return { kind: 'text', text: textAt(part, 'text', path) };
   }
 }
 
@@ -40,26 +40,26 @@ const DETAILS = ['low', 'high', 'auto', 'original'] as const;
 function readImage(part: JsonObject, path: string): ImagePart {
   const detail = optionalWord(part, 'detail', DETAILS, path);
   const source = sourceOf(textAt(part, 'image_url', path), `${path}.image_url`);
-  return { is: 'image', source, ...(detail !== undefined && detail !== 'original' && { detail }) };
+  return { kind: 'image', source, ...(detail !== undefined && detail !== 'original' && { detail }) };
 }
 
-/** Reads a document. Bytes without a type, which some programs send, are PDF. */
+/** Reads a document. If the media type is missing, as from some client programs, the bytes count as PDF. */
 function readDocument(part: JsonObject, path: string): DocumentPart {
   const url = optionalText(part, 'file_url', path);
   const name = optionalText(part, 'filename', path);
   const named = name === undefined ? {} : { name };
-  if (url !== undefined) return { is: 'document', source: sourceOf(url, `${path}.file_url`), ...named };
+  if (url !== undefined) return { kind: 'document', source: sourceOf(url, `${path}.file_url`), ...named };
   const data = textAt(part, 'file_data', path);
   const source = /^data:/i.test(data)
     ? sourceOf(data, `${path}.file_data`)
     : { base64: data, mediaType: 'application/pdf' };
-  return { is: 'document', source, ...named };
+  return { kind: 'document', source, ...named };
 }
 
 function readAudio(part: JsonObject, path: string): AudioPart {
   const audio = RESPONSES_RULES.carriedMembers(part['input_audio'], 'input_audio', `${path}.input_audio`);
   const textOf = (name: string) => textAt(audio, name, `${path}.input_audio`);
-  return { is: 'audio', base64: textOf('data'), format: textOf('format') };
+  return { kind: 'audio', base64: textOf('data'), format: textOf('format') };
 }
 
 const DATA_URL = /^data:([^;,]+)(?:;[^;,]*)*;base64,/i;

@@ -5,7 +5,7 @@ import { readInput } from './read-items';
 import { ToolReader } from './read-tools';
 import { RESPONSES_RULES } from './request';
 
-/** Reads a whole request. @throws NotTranslatable */
+/** Converts the body of a Responses request to a conversation. @throws NotTranslatable */
 export function readResponsesRequest(body: JsonObject): Conversation {
   const request = RESPONSES_RULES.carriedMembers(body);
   const reader = new ToolReader();
@@ -34,7 +34,7 @@ export function readResponsesRequest(body: JsonObject): Conversation {
 
 const EFFORTS = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'] as const;
 
-/** Reads the reasoning setting. The summary is shown if the client asks for it. */
+/** Reads the reasoning setting. The reasoning is shown if the client requests a summary. */
 function readReasoning(request: JsonObject): Reasoning | undefined {
   if (request['reasoning'] === undefined) return undefined;
   const given = RESPONSES_RULES.carriedMembers(request['reasoning'], 'reasoning', 'reasoning');
@@ -51,10 +51,10 @@ function readFormat(text: JsonObject): OutputFormat | undefined {
   const format = RESPONSES_RULES.carriedMembers(text['format'] ?? {}, path, path);
   const type = optionalWord(format, 'type', FORMATS, path) ?? 'text';
   if (type === 'text') return undefined;
-  if (type === 'json_object') return { is: 'json' };
+  if (type === 'json_object') return { kind: 'json' };
   if (format['schema'] === undefined) throw new NotTranslatable(`${path}.schema`, 'is missing');
   return {
-    is: 'schema',
+    kind: 'schema',
     name: textAt(format, 'name', path),
     description: optionalText(format, 'description', path),
     schema: schemaAt(format, 'schema', path),

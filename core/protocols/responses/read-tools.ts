@@ -14,7 +14,7 @@ interface Named {
   readonly name: string;
 }
 
-/** Reads tools, in any place of a request. */
+/** Reads the tools of a request: those in its `tools`, and those inside of input items. */
 export class ToolReader {
   readonly #tools = new Map<string, Named>();
 
@@ -29,7 +29,7 @@ export class ToolReader {
     );
   }
 
-  /** Reads the tool choice. @throws NotTranslatable */
+  /** Reads `tool_choice`; undefined if the request has none. @throws NotTranslatable */
   readChoice(request: JsonObject): ToolChoice | undefined {
     const given = request['tool_choice'];
     if (given === undefined || given === 'auto' || given === 'none' || given === 'required') return given;
@@ -59,7 +59,7 @@ export class ToolReader {
     });
   }
 
-  /** Reads one tool. The description of its namespace becomes part of its own. */
+  /** Reads one tool. Puts the description of the namespace before the description of the tool. */
   #readOne(
     given: JsonObject,
     path: string,
@@ -80,7 +80,7 @@ export class ToolReader {
     return this.#add(tool, name, path);
   }
 
-  /** Adds a tool. A repeated one is allowed, because searches may find the same tool twice. */
+  /** Adds a tool. The same tool may occur twice, because two searches may find it. */
   #add(tool: Tool, name: string, path: string): string {
     const known = this.#tools.get(tool.name);
     if (known !== undefined && !isDeepStrictEqual(known, { tool, name }))
@@ -96,7 +96,7 @@ function search(given: JsonObject, path: string): Tool {
   return { name: SEARCH, description, input: 'json', schema: optionalSchema(given, 'parameters', path) };
 }
 
-/** Requires a search that runs at the client; without `execution` it runs at the vendor. @throws NotTranslatable for one at the vendor */
+/** Requires that the client runs a tool search. Without `execution` the vendor runs it. @throws NotTranslatable if the vendor runs it */
 export function atClient({ execution = 'server' }: JsonObject, path: string): void {
   if (execution !== 'client')
     throw new NotTranslatable(`${path}.execution`, `is ${JSON.stringify(execution)}: the search runs at its vendor`);

@@ -35,10 +35,10 @@ const RESULT = carried('what the tool says');
 const TOOL = carried('the tool');
 const FORM = carried('the form of the answer');
 const NO_PROGRAMS = 'is for programs that run at its vendor';
-/** The value in every call that the model made directly, not through a program at the vendor. */
+/** The only accepted `caller` of a call: the model called directly, not through a program at the vendor. */
 const CALLER = refusedUnless([{ type: 'direct' }], NO_PROGRAMS);
 
-/** What several items, parts and tools have alike. */
+/** The members that several items, parts and tools share. */
 const MARKS = each(MARK, 'id', 'status');
 const CALLED = { ...MARKS, ...each(CALL, 'type', 'call_id', 'name', 'namespace'), caller: CALLER };
 const SEARCHED = {
@@ -55,7 +55,7 @@ const OF_TOOL = {
 
 const OF_VENDOR_TOOL = refused('belongs to a tool that other dialects do not have');
 const SAID_BY_VENDOR: PartRow = { ...ECHO, ...OF_VENDOR_TOOL };
-/** What holds only the model's own output, and no result of the vendor's tools. */
+/** Marks what contains only the model's own output, and no result of the vendor's tools. */
 const WRITTEN = { isWritten: true } as const;
 const FOUND: PartRow = {
   ...outside('the vendor reads what it found then'),
@@ -74,8 +74,9 @@ const WEB_SEARCH = {
 } as const;
 
 /**
- * The requests of Responses: those of the package openai. In translation, unknown members of earlier answers that a client repeats
- * are dropped. A function without `strict` stays as it is, because the vendor only tries to hold the model to such a schema.
+ * The members of Responses requests, as the package openai has them. Translation drops unknown members of earlier answers that a client
+ * repeats. It adds no `strict` to a function without `strict`, because the vendor only tries to hold the model to the schema of such a
+ * function.
  */
 export const RESPONSES_TABLE: RequestTable = {
   members: {
@@ -122,9 +123,9 @@ export const RESPONSES_TABLE: RequestTable = {
     tool_search_output: { ...TEXT_PART, ...carried('a search for tools that the client runs') },
     item_reference: { ...outside('an item of an earlier answer'), names: 'item', ...KEPT },
     compaction: { ...ECHO, ...SUMMARY },
-    // developers.openai.com/api/docs/guides/compaction, 2026-11; Codex ends its input with one to be given a summary.
+    // developers.openai.com/api/docs/guides/compaction, 2026-11: Codex ends its input with this item to request a summary.
     compaction_trigger: { ...COMPACTION, ...SUMMARY },
-    // github.com/openai/codex/pull/22809, 2026-05: Codex used it before, to ask for a summary and to send one back.
+    // github.com/openai/codex/pull/22809, 2026-05: earlier versions of Codex used this item to request a summary and to send a summary back.
     context_compaction: { sources: { encrypted_content: ECHO, nothing: COMPACTION }, ...SUMMARY },
     ...each(FOUND, 'web_search_call', 'file_search_call'),
     code_interpreter_call: { ...outside('the vendor reads what its container holds'), ...OF_VENDOR_TOOL },
@@ -154,7 +155,7 @@ export const RESPONSES_TABLE: RequestTable = {
     input_text: { ...TEXT_PART, ...carried('text', 'text') },
     output_text: { ...TEXT_PART, ...carried('text') },
     refusal: { ...TEXT_PART, ...carried('a refusal', 'refusal') },
-    // The reader of the item around them translates these two.
+    // The reader of the surrounding item translates `summary_text` and `reasoning_text`.
     summary_text: TEXT_PART,
     reasoning_text: TEXT_PART,
     input_image: { ...IMAGES, ...carried('an image', 'image') },
@@ -283,7 +284,7 @@ function searchForm({ execution }: JsonObject): string {
   return execution === 'client' ? 'client' : 'server';
 }
 
-/** Returns the rules of the code interpreter. A container is priced by its size; the usual size costs the meter's price. */
+/** Returns the rules of the code interpreter. Vendors price a container by its size: the usual size costs the meter's price. */
 function codeInterpreter(search: ToolRule, unpriced: ToolRule): FormedTool {
   const usual: ToolRule = { ...search, meter: 'codeInterpreter' };
   return {

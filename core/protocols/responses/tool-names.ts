@@ -1,23 +1,23 @@
 import { asArray, asObject, asText, type JsonObject } from '../../base/json-values';
 
-/** A tool as the client knows it. Other dialects have no namespaces, and only functions. */
+/** The name of a tool as the client knows it. Other dialects know only functions, and no namespaces. */
 export interface OwnName {
   readonly name: string;
   readonly namespace?: string | undefined;
-  /** Whether its calls are searches for tools, which the client runs. */
+  /** Whether a call of this tool is a search for tools, which the client runs. */
   readonly isSearch?: boolean;
 }
 
-/** The name of the search for tools in other dialects. */
+/** The name that the tool search has in other dialects. */
 export const SEARCH = 'tool_search';
 
-/** Returns the name of a tool in other dialects. Some clients already end their namespaces with the two underscores. */
+/** Returns a tool's name in other dialects: namespace, `__` and name. Some clients already end a namespace with `__`. */
 export function flatName(name: string, namespace: string | undefined): string {
   if (namespace === undefined || namespace === '') return name;
   return namespace.endsWith('__') ? namespace + name : `${namespace}__${name}`;
 }
 
-/** Returns the original names of the request's tools that have another name in other dialects. */
+/** Returns the client's names of namespaced tools and of the tool search, by their names in other dialects. */
 export function ownNames(request: JsonObject): ReadonlyMap<string, OwnName> {
   const names = new Map<string, OwnName>();
   for (const list of [request['tools'], ...asArray(request['input']).map(toolsIn)])
@@ -29,7 +29,7 @@ export function ownNames(request: JsonObject): ReadonlyMap<string, OwnName> {
   return names;
 }
 
-/** Returns the tools that an item brings: found or additional ones. */
+/** Returns the tools that an input item contains: results of a tool search, or additional tools. */
 function toolsIn(given: unknown): unknown {
   return asObject(given)?.['tools'];
 }

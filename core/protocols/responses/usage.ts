@@ -12,7 +12,7 @@ import {
 } from '../../catalog/usage';
 import { unlessPlain, usageOfReport, usageReader } from '../usage-report';
 
-/** `input_tokens` and `output_tokens` include their details, such as hidden reasoning, unless the total shows that they do not. */
+/** `input_tokens` and `output_tokens` include the counts of their details, such as hidden reasoning, unless the total shows otherwise. */
 const readReport = usageReader({
   counts: {
     input: { at: ['input_tokens'] },
@@ -28,7 +28,7 @@ const readReport = usageReader({
 /** The service tiers that the plain price covers. */
 const PLAIN_TIERS: readonly string[] = ['default', 'auto', 'standard'];
 
-/** Reads the usage that a response reports; it has one pass. */
+/** Reads the usage that a response reports, as one pass of the model. */
 export function readResponsesUsage(response: JsonObject): Usage {
   const report = asObject(response['usage']);
   if (report === undefined) return UNKNOWN_USAGE;
@@ -38,7 +38,7 @@ export function readResponsesUsage(response: JsonObject): Usage {
   return usageOfReport(read, [{ model, tier: unlessPlain(response['service_tier'], PLAIN_TIERS), counts }]);
 }
 
-/** Counts the uses of the vendor's tools. The report does not count them, but the output has an item for each. */
+/** Counts searches and code containers at the vendor by the items of the output, because the usage report omits them. */
 function piecesIn(output: unknown): Counts {
   let webSearch = 0;
   let fileSearch = 0;
@@ -57,13 +57,13 @@ function piecesIn(output: unknown): Counts {
   });
 }
 
-/** Tells whether an item is a search. Opening a found page, and looking for text in it, belong to the search. */
+/** Returns whether an item is a search. Opening a found page, or looking for text in the page, belongs to the search that found it. */
 function isSearch(item: JsonObject): boolean {
   const action = asText(asObject(item['action'])?.['type']);
   return action !== 'open_page' && action !== 'find_in_page';
 }
 
-/** Returns the usage in the form of Responses: the input's tokens include those read from a cache and written to one. */
+/** Returns the usage in the form of Responses: `input_tokens` includes tokens read from a cache and tokens written to a cache. */
 export function writeResponsesUsage(usage: Usage): JsonObject | null {
   if (usage.passes.length === 0) return null;
   const input = totalInputTokens(usage);

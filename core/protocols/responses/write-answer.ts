@@ -32,12 +32,12 @@ export function writeResponsesError(error: AnswerError, status: number, requestI
   return { request_id: requestId, error: openaiError(error, status) };
 }
 
-/** Writes an answer. Each part becomes an item of its own. */
+/** Writes an answer in the form of Responses. Each part becomes a separate item. */
 class ResponsesWriter implements AnswerWriter {
   readonly #call: WrittenCall;
   readonly #ownNames: ReturnType<typeof ownNames>;
   readonly #echo: JsonObject;
-  /** All items in the order of their beginning, and the open ones by part. */
+  /** All items in the order in which they began, and (`#open`) the unfinished ones by part. */
   readonly #items: WrittenItem[] = [];
   readonly #open = new Map<number, WrittenItem>();
   readonly #used: WrittenUsage;
@@ -64,7 +64,7 @@ class ResponsesWriter implements AnswerWriter {
 
   #write(event: AnswerEvent): readonly ClientEvent[] {
     this.#used.note(event);
-    switch (event.is) {
+    switch (event.kind) {
       case 'open':
         return event.choice === 0 ? this.#numbered(this.#opened(event.at, event.part).begin()) : [];
       case 'add':
@@ -107,10 +107,10 @@ class ResponsesWriter implements AnswerWriter {
   }
 
   #itemFor(part: OpenPart, id: string, index: number): WrittenItem {
-    if (part.is === 'tool_call') return this.#callFor(part, id, index);
-    return part.is === 'reasoning'
+    if (part.kind === 'tool_call') return this.#callFor(part, id, index);
+    return part.kind === 'reasoning'
       ? new ReasoningItem(id, index)
-      : new MessageItem(id, index, part.is === 'refusal' ? 'refusal' : 'text');
+      : new MessageItem(id, index, part.kind === 'refusal' ? 'refusal' : 'text');
   }
 
   #callFor(call: ToolCall, id: string, index: number): WrittenItem {
@@ -169,7 +169,7 @@ class ResponsesWriter implements AnswerWriter {
 
   #numbered(events: readonly ItemEvent[]): readonly ClientEvent[] {
     return events.map(([type, members]) => {
-      // A spread that adds members takes ten times as long in Node 20.
+      // In Node 20 a spread that adds members takes ten times as long as `Object.assign`.
       const event = Object.assign({ type, sequence_number: this.#events }, members);
       const data = this.#ownNames.has(SEARCH) ? jsonOf(event) : JSON.stringify(event);
       this.#events += 1;
@@ -203,7 +203,7 @@ const USUAL: JsonObject = {
   user: null,
 };
 
-/** Returns the repeated members. The gateway keeps no response and has one tier, whatever the request asks for. */
+/** Returns the members of a request that its response repeats. The gateway stores no response and has one tier, whatever the request says. */
 function echoOf(request: JsonObject): JsonObject {
   const said = Object.entries(USUAL).map(([name, usual]) => [name, request[name] ?? usual]);
   return { ...Object.fromEntries(said), store: false, service_tier: 'default' };

@@ -11,20 +11,20 @@ import {
   type Turn,
 } from '../../catalog/conversation';
 import type { TranslatedCall } from '../../catalog/upstream';
-import { goodAt } from '../seal';
+import { unsealFor } from '../seal';
 import { jsonInputOf } from '../text-tools';
 
-/** Returns the items of a conversation. @throws NotTranslatable */
+/** Returns the input items that express a conversation. @throws NotTranslatable */
 export function writeItems({ conversation, upstream }: TranslatedCall): readonly JsonObject[] {
   return conversation.turns.flatMap((turn) => writeTurn(turn, upstream));
 }
 
-/** Writes a turn. All text between calls and results becomes one message. */
+/** Writes a turn as items. All parts between calls, results and reasoning become one message. */
 function writeTurn({ role, parts }: Turn, upstream: string): readonly JsonObject[] {
   const items: JsonObject[] = [];
   let content: JsonObject[] | undefined;
   for (const part of parts) {
-    if (part.is === 'tool_call' || part.is === 'tool_result' || part.is === 'reasoning') {
+    if (part.kind === 'tool_call' || part.kind === 'tool_result' || part.kind === 'reasoning') {
       content = undefined;
       items.push(...writeItem(part, upstream));
       continue;
@@ -38,13 +38,13 @@ function writeTurn({ role, parts }: Turn, upstream: string): readonly JsonObject
   return items;
 }
 
-function writeItem(part: Extract<Part, { is: 'tool_call' | 'tool_result' | 'reasoning' }>, upstream: string) {
-  if (part.is === 'tool_call') return [writeCall(part)];
-  if (part.is === 'tool_result') return [writeResult(part)];
-  return writeReasoning(goodAt(part.signature, upstream, 'responses') ?? '');
+function writeItem(part: Extract<Part, { kind: 'tool_call' | 'tool_result' | 'reasoning' }>, upstream: string) {
+  if (part.kind === 'tool_call') return [writeCall(part)];
+  if (part.kind === 'tool_result') return [writeResult(part)];
+  return writeReasoning(unsealFor(part.signature, upstream, 'responses') ?? '');
 }
 
-/** Writes reasoning. A client may forge a sealed value, so the vendor gets only the members of a reasoning item, and no reference to a kept one. */
+/** Writes a reasoning item. A client may forge a sealed value, so the vendor gets only known members, and no reference to a stored item. */
 function writeReasoning(sealed: string): readonly JsonObject[] {
   const item = asObject(parseJson(sealed));
   const encrypted_content = asText(item?.['encrypted_content']);
@@ -75,17 +75,17 @@ function writeResult({ id, parts, isText }: ToolResultPart): JsonObject {
 function outputOf(parts: ToolResultPart['parts']): unknown {
   const [first] = parts;
   if (first === undefined) return '';
-  return parts.length === 1 && first.is === 'text' ? first.text : parts.map(givenPart);
+  return parts.length === 1 && first.kind === 'text' ? first.text : parts.map(givenPart);
 }
 
 function saidPart(part: Part): JsonObject {
-  if (part.is === 'text') return { type: 'output_text', text: part.text, annotations: [] };
-  if (part.is === 'refusal') return { type: 'refusal', refusal: part.text };
-  throw new NotTranslatable(part.is, 'has no place in an answer there');
+  if (part.kind === 'text') return { type: 'output_text', text: part.text, annotations: [] };
+  if (part.kind === 'refusal') return { type: 'refusal', refusal: part.text };
+  throw new NotTranslatable(part.kind, 'has no place in an answer there');
 }
 
 function givenPart(part: Part): JsonObject {
-  switch (part.is) {
+  switch (part.kind) {
     case 'text':
       return { type: 'input_text', text: part.text };
     case 'image':
@@ -97,7 +97,7 @@ function givenPart(part: Part): JsonObject {
         throw new NotTranslatable('audio', `has the format "${part.format}", and only wav and mp3 go there`);
       return { type: 'input_audio', input_audio: { data: part.base64, format: part.format } };
     default:
-      throw new NotTranslatable(part.is, 'has no place in a message of the user there');
+      throw new NotTranslatable(part.kind, 'has no place in a message of the user there');
   }
 }
 
@@ -105,7 +105,7 @@ function imageOf({ source, detail = 'auto' }: ImagePart): JsonObject {
   return { type: 'input_image', image_url: urlOf(source), detail };
 }
 
-/** Returns a document. Data needs a file name; an address has none. */
+/** Returns a document part. Inline data needs a file name; a URL needs none. */
 function documentOf({ source, name }: DocumentPart): JsonObject {
   if ('text' in source)
     return { type: 'input_text', text: name === undefined ? source.text : `${name}\n\n${source.text}` };
@@ -113,7 +113,7 @@ function documentOf({ source, name }: DocumentPart): JsonObject {
   return { type: 'input_file', filename: name ?? nameFor(source.mediaType), file_data: urlOf(source) };
 }
 
-/** Returns a file name, because vendors take the type from its extension. */
+/** Returns a file name for a media type, because vendors derive the type from the extension. */
 function nameFor(mediaType: string): string {
   return `document.${mediaType === 'text/plain' ? 'txt' : mediaType.slice(mediaType.lastIndexOf('/') + 1)}`;
 }

@@ -30,7 +30,7 @@ export function writeResponsesRequest(call: TranslatedCall): JsonObject {
   });
 }
 
-/** Returns the members without the undefined ones. */
+/** Returns an object without its undefined members. */
 function present(members: JsonObject): JsonObject {
   return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined));
 }
@@ -39,7 +39,7 @@ function shortName(name: string | undefined): string | undefined {
   return name !== undefined && name.length <= MAX_TOOL_NAME_LENGTH ? name : undefined;
 }
 
-/** Writes a tool. `strict` is always written, because the vendor would hold a function without it to its schema. */
+/** Writes a tool, always with `strict`, because the vendor would try to enforce the schema of a function without `strict`. */
 function writeTool(tool: Tool): JsonObject {
   const { name, description, strict = false, input, format } = tool;
   if (input === 'text') return present({ type: 'custom', name, description, format });
@@ -61,12 +61,12 @@ function textOf({ outputFormat, verbosity }: Conversation): JsonObject | undefin
 const USUAL_NAME = 'answer';
 
 function formatOf(format: OutputFormat): JsonObject {
-  if (format.is === 'json') return { type: 'json_object' };
+  if (format.kind === 'json') return { type: 'json_object' };
   const { name = USUAL_NAME, description, schema, strict = false } = format;
   return present({ type: 'json_schema', name, description, schema, strict });
 }
 
-/** Returns the reasoning settings. They ask for the encrypted reasoning, which the next call needs because the vendor keeps nothing. */
+/** Returns the reasoning settings. They request encrypted reasoning, because the vendor stores nothing and the next call must send it. */
 function reasoningOf({ conversation: { reasoning }, reasoning: setting }: TranslatedCall): JsonObject {
   if (setting !== 'effort') return {};
   const include = ['reasoning.encrypted_content'];

@@ -35,7 +35,7 @@ export abstract class WrittenItem {
 
   sign(_: string): void {}
 
-  /** Ends the item. `isCut`: the answer ended inside it. */
+  /** Ends the item. `isCut`: the answer ended before the item was complete. */
   end(isCut: boolean): readonly ItemEvent[] {
     this.whole = this.item(isCut || !this.isWhole ? 'incomplete' : 'completed');
     return [['response.output_item.done', { output_index: this.index, item: this.whole }]];
@@ -59,7 +59,7 @@ export class MessageItem extends WrittenItem {
   constructor(
     id: string,
     index: number,
-    readonly is: 'text' | 'refusal',
+    readonly kind: 'text' | 'refusal',
   ) {
     super(`msg_${id}`, index);
   }
@@ -71,20 +71,20 @@ export class MessageItem extends WrittenItem {
   override add(delta: string): readonly ItemEvent[] {
     super.add(delta);
     const said = { item_id: this.id, output_index: this.index, content_index: 0, delta };
-    return this.is === 'text'
+    return this.kind === 'text'
       ? [['response.output_text.delta', Object.assign(said, { logprobs: [] })]]
       : [['response.refusal.delta', said]];
   }
 
   override cite(citation: Citation): readonly ItemEvent[] {
     const annotation = annotationOf(citation, this.text.length);
-    if (annotation === undefined || this.is === 'refusal') return [];
+    if (annotation === undefined || this.kind === 'refusal') return [];
     const annotation_index = this.#annotations.push(annotation) - 1;
     return [['response.output_text.annotation.added', { ...this.#place, annotation_index, annotation }]];
   }
 
   override end(isCut: boolean): readonly ItemEvent[] {
-    const whole = this.is === 'text' ? { text: this.text } : { refusal: this.text };
+    const whole = this.kind === 'text' ? { text: this.text } : { refusal: this.text };
     return [
       [`response.${this.#word}.done`, { ...this.#place, ...whole, ...this.#probabilities }],
       ['response.content_part.done', { ...this.#place, part: this.#part() }],
@@ -102,15 +102,15 @@ export class MessageItem extends WrittenItem {
   }
 
   get #word(): string {
-    return this.is === 'text' ? 'output_text' : 'refusal';
+    return this.kind === 'text' ? 'output_text' : 'refusal';
   }
 
   get #probabilities(): JsonObject {
-    return this.is === 'text' ? { logprobs: [] } : {};
+    return this.kind === 'text' ? { logprobs: [] } : {};
   }
 
   #part(): JsonObject {
-    if (this.is === 'refusal') return { type: 'refusal', refusal: this.text };
+    if (this.kind === 'refusal') return { type: 'refusal', refusal: this.text };
     return { type: 'output_text', text: this.text, annotations: [...this.#annotations], logprobs: [] };
   }
 }
@@ -169,15 +169,15 @@ function summary(text: string): JsonObject {
   return { type: 'summary_text', text };
 }
 
-export type ToolCall = Extract<OpenPart, { is: 'tool_call' }>;
+export type ToolCall = Extract<OpenPart, { kind: 'tool_call' }>;
 
-/** What the two kinds of calls are named. */
+/** The item types and event names for calls of functions and of custom tools. */
 const CALLS = {
   function: { id: 'fc', type: 'function_call', input: 'arguments', event: 'response.function_call_arguments' },
   custom: { id: 'ctc', type: 'custom_tool_call', input: 'input', event: 'response.custom_tool_call_input' },
 } as const;
 
-/** A call of a tool. If the arguments of a function are not JSON, the limit cut the call off, and the client does not run it. */
+/** A tool call. Function arguments that are not JSON were cut off by the token limit, so the call is incomplete and the client does not run it. */
 export class CallItem extends WrittenItem {
   readonly #names: (typeof CALLS)[keyof typeof CALLS];
 
@@ -216,7 +216,7 @@ export class CallItem extends WrittenItem {
   }
 }
 
-/** A search for tools, which is written as a whole. */
+/** A search for tools, whose arguments are written in one piece. */
 export class SearchItem extends WrittenItem {
   constructor(
     id: string,

@@ -31,7 +31,7 @@ export function consoleRoutes(gateway: PluginGateway, settings: ConsoleSettings)
   ];
 }
 
-/** Serves the page that is built into `folder`, at all of its paths. They get the same files, because the page itself reads the path. */
+/** Serves the console's page from `folder`. All of its paths return the same files, because the page itself reads the path. */
 export function consolePageRoutes(folder?: string): readonly Route[] {
   const handle = servePage('console', folder);
   return ['/console', '/console/{path...}'].map((path) => ({

@@ -14,12 +14,12 @@ import { beginSession, type SessionTimes } from '../../../core/sign-in/sessions'
 import type { IdentityProvider, Journey } from '../oidc';
 import { giveSession } from './sign-in';
 
-/** The browser's way to the provider and back. A cookie of its own keeps what the way back needs. */
+/** Redirects the browser to the identity provider and handles its return. A separate cookie keeps the data that the return needs. */
 
 const COOKIE = 'tollgate-oidc';
 const MAX_AWAY_MS = 600_000;
 
-/** The reason of a failed sign-in, for the page. */
+/** Why a sign-in failed, as the gateway reports it to the console's page. */
 type Reason = IdentityRefusal | 'denied' | 'expired' | 'slowed' | 'failed';
 
 interface Away extends Journey {
@@ -35,7 +35,7 @@ interface OidcParts {
   readonly provider: IdentityProvider | undefined;
 }
 
-/** @throws NOT_FOUND if no identity provider is configured */
+/** Returns the identity provider. @throws NOT_FOUND if none is configured */
 function requireProvider({ provider }: OidcParts): IdentityProvider {
   if (provider === undefined)
     throw fail('NOT_FOUND', { message: 'No identity provider is configured. Sign in with a password or a link.' });
@@ -51,7 +51,7 @@ const readReturnTo: Reader<string> = reader({ type: 'string' }, (text) => {
 function rememberAway(response: ServerResponse, journey: Journey, returnTo: string): void {
   const away: Away = { ...journey, returnTo, sinceMs: Date.now() };
   const value = Buffer.from(JSON.stringify(away)).toString('base64url');
-  // The way back begins at another site, and browsers would not send a strict cookie.
+  // The return begins at the provider's site, so browsers would not send a `SameSite=Strict` cookie.
   setCookie(response, COOKIE, value, { sameSite: 'Lax', maxAgeSeconds: MAX_AWAY_MS / 1_000 });
 }
 
@@ -59,7 +59,7 @@ function forgetAway(response: ServerResponse): void {
   setCookie(response, COOKIE, '', { sameSite: 'Lax' });
 }
 
-/** Reads the cookie. The browser could have changed it, so its content is checked. */
+/** Reads the cookie and checks its content, because the browser could have changed it. Returns undefined if it is absent or invalid. */
 function readAway(request: IncomingMessage): Away | undefined {
   try {
     const read = JSON.parse(Buffer.from(cookieOf(request, COOKIE) ?? '', 'base64url').toString()) as Partial<Away>;
@@ -81,7 +81,7 @@ export function redirect(response: ServerResponse, status: 302 | 303, location: 
   response.end();
 }
 
-/** Returns the reason for the page. Logs every error but a request that came too early. */
+/** Returns the reason that the page shows for an error. Logs every error except a sign-in that was slowed (`SIGN_IN_SLOWED`). */
 function reasonOf(error: unknown, log: Logger, message: string): Reason {
   if (error instanceof GatewayError && error.code === 'SIGN_IN_SLOWED') return 'slowed';
   log.warn({ reason: textOf(error) }, message);

@@ -11,12 +11,12 @@ import type { PluginGateway } from '../../../core/gateway/plugin-gateway';
 import { rounded, routableEntries, UPSTREAM_STATES, upstreamState } from '../../../core/health/state';
 import { publicUrlOf } from '../../../core/http/public-url';
 import { listOf, object, oneOf, orNull, shape } from '../../../core/http/shape';
-import { readSpending } from '../../../core/records/spending';
 import { readTimeZone } from '../../../core/records/time-zones';
+import { readSpending } from '../spending';
 
 type OverviewContext = Pick<PluginGateway, 'catalog' | 'configuration' | 'health'>;
 
-/** Shows the models that an account with this markup can call, their prices, the upstreams, and the addresses. Reads no store. */
+/** Shows the models that an account with this markup can call, their prices, the upstreams, and the addresses. Reads neither Redis nor Postgres. */
 function showCatalog(
   { catalog, configuration, health }: OverviewContext,
   request: IncomingMessage,
@@ -58,10 +58,10 @@ function showCatalog(
   };
 }
 
-/** The name before a call's address that means no strategy. */
+/** The name before a call's path that means no strategy, as in `/default/v1/messages`. */
 const DEFAULT = 'default';
 
-/** Returns the strategies that are configured before each address that calls also have without a strategy. */
+/** Returns the strategies that are configured for every call path that also exists without a strategy. */
 function strategiesOf(pipelines: readonly Pick<PipelineSettings, 'endpoints'>[]): readonly string[] {
   const endpoints = pipelines.flatMap((pipeline) => pipeline.endpoints).filter(isAnyHost);
   const paths = new Set(endpoints.flatMap((endpoint) => endpoint.paths));

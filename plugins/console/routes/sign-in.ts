@@ -17,7 +17,7 @@ import {
   endSessions,
   type Session,
   type SessionTimes,
-  type SignInWay,
+  type SignInMethod,
 } from '../../../core/sign-in/sessions';
 import { findBySignIn, type User, updateUser } from '../../../core/sign-in/users';
 
@@ -31,10 +31,10 @@ interface SignIn {
   readonly insteadOfPasswords: string | undefined;
 }
 
-/** A tried password or token. The schema tells an attacker nothing about its real form. */
+/** A password or token that a user tries. The schema does not reveal the real format to an attacker. */
 const GUESS = { type: 'string', maxLength: 1_000 } as const;
 
-/** @throws FORBIDDEN if password sign-in is disabled */
+/** Rejects the request if password sign-in is disabled. @throws FORBIDDEN */
 function requirePasswords({ insteadOfPasswords }: SignIn): void {
   if (insteadOfPasswords === undefined) return;
   const message = `Password sign-in is disabled. Sign in with ${insteadOfPasswords}.`;
@@ -56,7 +56,7 @@ async function recognise(
 }
 
 /** Begins a user's session, sets its cookie, and returns the session as the JSON that the console's page expects. */
-async function signIn(parts: SignIn, response: ServerResponse, user: User, way: SignInWay): Promise<object> {
+async function signIn(parts: SignIn, response: ServerResponse, user: User, way: SignInMethod): Promise<object> {
   const session = await beginSession(parts.database, user, way, parts.times);
   giveSession(response, session);
   return showSession(parts, session);

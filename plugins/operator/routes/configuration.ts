@@ -21,9 +21,9 @@ import { PAGE_READERS, pageOf } from '../../../core/http/query';
 import { listOf, object, objectWith, oneOf, orNull, pageShape, shape } from '../../../core/http/shape';
 import type { Operator } from '../../../core/operators/operators';
 
-/** What the endpoints that change the configuration of every node have in common. */
+/** The common parts of the endpoints that change the configuration of every node. */
 
-/** The fields that every change may have. */
+/** The fields that the request of every change may have. */
 const CHANGE_FIELDS = {
   dryRun: { description: 'Changes nothing.', type: 'boolean', default: false },
   force: { description: 'Apply it in spite of its `objections`.', type: 'boolean', default: false },
@@ -76,8 +76,8 @@ interface Wanted extends Pick<AppliedRevision, 'text' | 'restores'> {
 }
 
 /**
- * Applies a configuration, or reports what it would change. A dry run makes the same checks and omits only the storing, so it
- * cannot accept what an apply would reject.
+ * Applies a configuration, or reports what it would change. A dry run makes the same checks and only does not store the configuration, so
+ * it never accepts what an apply would reject.
  */
 async function changeConfig(
   gateway: PluginGateway,
@@ -119,7 +119,7 @@ async function changeConfig(
     onlyAfter,
   });
   if (applied.outcome === 'overtaken') throw overtaken(applied.by);
-  // This node loads the revision now. If it cannot, the revision is applied all the same, and this node reports the failure like every other.
+  // Load the revision on this node now. A failure does not undo the apply, and this node reports it like every other node.
   await live.reload('revision').catch(() => undefined);
   const { number } = applied;
   const isNew = applied.outcome === 'applied';
@@ -166,12 +166,12 @@ const REVISION = {
   restores: orNull(shape.integer),
 };
 
-/** Returns the header with the number of a revision. */
+/** Returns the `ETag` header for the number of a revision. */
 function etagOf(number: number): { ETag: string } {
   return { ETag: versionTag(number) };
 }
 
-/** Finds an applied revision by its number or its revision. @throws NOT_FOUND */
+/** Finds an applied revision by its number or by its hash. @throws NOT_FOUND */
 async function requireRevision({ database }: PluginGateway, name: string | undefined): Promise<AppliedRevision> {
   const found = await findRevision(database, name ?? '');
   if (found === undefined) throw fail('NOT_FOUND', { message: 'The revision of the configuration does not exist.' });

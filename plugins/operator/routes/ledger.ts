@@ -10,7 +10,7 @@ import { INVARIANTS, type Violation } from '../../../core/ledger/verify/invarian
 import { verify, verifyOutbox } from '../../../core/ledger/verify/verify';
 import { decodeIdCursor, encodeCursor, toPage } from '../../../core/storage/page';
 
-/** The default number of days whose usage records are compared with their entries. */
+/** The default number of days for which usage records are compared with ledger entries. */
 const DAYS = 7;
 const MAX_DAYS = 400;
 
@@ -116,7 +116,7 @@ export function ledgerRoutes(stores: Stores): readonly Route[] {
       answers: { 200: { description: 'A page of charges.', schema: pageShape(SHORTFALL) } },
       handle: async ({ filters: { account, ...filters } }) => {
         const { limit, cursor } = pageOf(filters);
-        // A reservation's id contains its time.
+        // Sort by reservation id, because the id contains the time.
         const rows = stores
           .database<ShortfallRow>('ledger_entries')
           .where('shortfall_e8', '>', 0)

@@ -9,7 +9,7 @@ import { listOf, object, orNull, pageShape, shape } from '../../../core/http/sha
 import { listAudit } from '../../../core/storage/audit';
 import { heldByAll, MINUTES, type Minute, readMinutes, readOutbox } from '../now';
 
-/** Serves the operator's page. All of its paths get the same files, because the page itself reads the path. */
+/** Serves the operator's page. All of its paths return the same files, because the page itself reads the path. */
 function showOperatorPageRoute(path: '/operator' | '/operator/{path...}', handle: Handler): Route {
   return {
     listener: 'admin',

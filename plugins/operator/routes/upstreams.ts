@@ -32,7 +32,7 @@ function requireUpstream({ catalog }: PluginGateway, name: string | undefined): 
   return upstream;
 }
 
-/** Shows an upstream as it is now. The health is this node's; that an operator disabled the upstream is known to all nodes. */
+/** Shows the current state of an upstream. Its health is that of this node; whether an operator disabled it is the same on all nodes. */
 async function readUpstream({ database, health }: PluginGateway, upstream: Upstream): Promise<object> {
   return showUpstream(upstream, health, (await listDisabledUpstreams(database)).get(upstream.name));
 }
@@ -104,7 +104,7 @@ function credentialState(
   return known.restsUntilMs > nowMs ? 'rate-limited' : 'available';
 }
 
-/** Returns the protocols in which clients reach a model: the upstream's own, and those that are translated. */
+/** Returns the protocols in which clients reach a model: the upstream's own, and those that the gateway translates. */
 function protocolsIn(upstream: Upstream, model: ModelEntry): object {
   const protocols = protocolsOf({ upstream, model });
   return { protocols, translated: callableIn({ upstream, model }).filter((each) => !protocols.includes(each)) };
@@ -165,7 +165,7 @@ const UPSTREAM = object({
   ),
 });
 
-/** The fields that choose the model, protocol and credential of an upstream to ask. */
+/** The fields that choose the upstream's model, protocol and credential for an operator's call. */
 const ASKED = {
   type: 'object',
   additionalProperties: false,
@@ -240,7 +240,7 @@ const RECORDED = object({
   problem: orNull(shape.text),
 });
 
-/** Records what real calls of an operator did: an audit row, and the attempts for which the vendor may charge. */
+/** Records the real calls that an operator made: an audit row, and the attempts for which the vendor may charge. */
 async function noteCalls(
   database: PluginGateway['database'],
   actor: string,

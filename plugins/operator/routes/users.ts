@@ -112,7 +112,7 @@ export function userRoutes(database: Knex): readonly Route[] {
       errors: ['CONFLICT'],
       handle: async ({ params, operator }) => {
         const { token, expiresAt } = await makeSignInLink(database, params.userId, LINK_LIFETIME_MS, operator.actor);
-        // The token is in the fragment, because browsers do not send it and so no log contains it.
+        // The token is in the fragment, because browsers do not send fragments, so that no log contains the token.
         const path = `/console/sign-in#token=${token}`;
         const publicUrl = saidPublicUrl();
         return { url: publicUrl === undefined ? null : publicUrl + path, path, expiresAt: expiresAt.toISOString() };

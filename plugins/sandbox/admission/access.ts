@@ -73,7 +73,7 @@ export async function openRunning(
       return { sandbox, driver: service.driverOf(sandbox.supplier), reference };
     }
     const isStill = observedState === 'SUSPENDED' && desiredState === null;
-    // A sandbox that is still suspended after a resumption was requested means that the supplier refused it.
+    // If the sandbox is still suspended after this request has asked for a resumption, the supplier refused to resume it.
     if (!isResumable(sandbox) || (isStill && isAsked) || performance.now() > deadlineMs) {
       throw fail('SANDBOX_NOT_RUNNING', { details: { observedState } });
     }
@@ -83,7 +83,7 @@ export async function openRunning(
   }
 }
 
-/** Returns true for a sandbox that is being suspended too: it is resumed once its suspension is done. */
+/** Tells whether an access may resume the sandbox. True also while it is being suspended, because it can be resumed afterwards. */
 function isResumable({ policy, observedState, desiredState }: Sandbox): boolean {
   if (!policy.resumeOnAccess || desiredState === 'TERMINATED') return false;
   return observedState === 'SUSPENDED' || (observedState === 'RUNNING' && desiredState === 'SUSPENDED');

@@ -148,10 +148,7 @@ async function accept({ store, now }: SandboxService, sandbox: Sandbox, period: 
   return (await store.commit(before, change, nowMs)) !== undefined;
 }
 
-/**
- * Handles a sandbox that a concurrent retry accepted, or that was cancelled: its current row decides. If the row is not accepted,
- * the hold is released.
- */
+/** Decides by the current row of a sandbox that a concurrent request has accepted or cancelled. Releases the hold if the row is not accepted. */
 async function afterAll({ database, gateway }: SandboxService, period: Period): Promise<string> {
   const [row] = await database('sandboxes').where({ id: period.sandboxId }).select('admission');
   if (row?.admission === 'ACCEPTED') return period.sandboxId;

@@ -9,7 +9,7 @@ import type { OfferedInstance } from '../offerings/offering';
 import { chooseOffering, type OfferingChoice, REQUIREMENTS, readRequirements } from '../offerings/requirements';
 import { type Metadata, readMetadata } from './metadata';
 
-/** The outer shape of the body. Its members have errors of their own; `CREATION_BODY` describes them in full. */
+/** The schema of the body without the schemas of its members, because each member has its own error. `CREATION_BODY` describes them in full. */
 export const CREATION = {
   type: 'object',
   additionalProperties: false,
@@ -142,7 +142,7 @@ export function chooseForQuote(
     if (maxEstimatedHourlyUsd === undefined) return chooseOffering(offered, { offeringId: String(offeringId) }, '');
     throw fail('SELECTION_INVALID', {
       param: 'maxEstimatedHourlyUsd',
-      message: 'maxEstimatedHourlyUsd goes with requirements only.',
+      message: 'maxEstimatedHourlyUsd is only allowed together with requirements.',
     });
   }
   const ceiling = readCeiling(maxEstimatedHourlyUsd, 'maxEstimatedHourlyUsd', 'REQUIREMENTS_INVALID');

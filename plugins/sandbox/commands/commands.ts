@@ -30,7 +30,7 @@ import {
 /** A command as its caller asks for it. */
 interface CommandRequest {
   readonly command: string;
-  /** Default: 60 s, and never in the background. */
+  /** undefined: 60 s, or no timeout for a command in the background. */
   readonly timeoutSeconds?: number | undefined;
   readonly cwd?: string | undefined;
   readonly env?: Readonly<Record<string, string>> | undefined;
@@ -41,7 +41,7 @@ interface CommandRequest {
 const TIMEOUT_SECONDS = 60;
 const WATCH_EVERY_MS = 10_000;
 const WATCH_AT_REST_EVERY_MS = 60_000;
-/** How long a process may stay silent before it counts as stopped. Every process reports that it still reads its commands' output. */
+/** How long a process may stay silent before it counts as stopped. Every process regularly reports that it still reads its commands' output. */
 const WATCHED_FOR_MS = 30_000;
 const OUTPUT_KEPT_MS = 3_600_000;
 /** How often this process polls for the output of another process's command. */
@@ -55,7 +55,7 @@ type CommandsOptions = Pick<SandboxService, 'database' | 'log' | 'driverOf' | 'n
 /** The commands of this process, and those of stopped processes. */
 export class Commands {
   readonly #live = new Map<string, LiveCommand>();
-  /** An event named by the id of a command of this process when something of it was written. */
+  /** Emits an event, named by the command's id, when this process has written something of one of its commands. */
   readonly #events = new EventEmitter().setMaxListeners(0);
   /** How many clients of this process follow commands, by sandbox. */
   readonly #followers = new Map<string, number>();
@@ -68,7 +68,7 @@ export class Commands {
     await once(this.#events, commandId, { signal: AbortSignal.timeout(withinMs) }).catch(() => undefined);
   }
 
-  /** Counts one more client that follows commands of a sandbox. Returns the function that ends it. @throws COMMAND_LIMIT */
+  /** Counts one more client that follows commands of a sandbox. Returns the function that removes the client. @throws COMMAND_LIMIT */
   addFollower(sandboxId: string): () => void {
     const count = this.#followers.get(sandboxId) ?? 0;
     if (count >= this.options.limits.followersPerSandbox)
@@ -101,7 +101,7 @@ export class Commands {
       const input = stdin === undefined ? undefined : Buffer.from(stdin);
       started = await running.driver.exec(running.reference, { ...spec, stdin: input });
     } catch (error) {
-      // The command may run nevertheless. Marking it as abandoned makes the loop of unwatched commands kill it.
+      // The command may run despite the error. Mark it as abandoned, so that the loop for unwatched commands kills it.
       if (error instanceof Ambiguous) await abandonCommand(database, command.id, now());
       else await removeCommand(database, command.id);
       const shown = commandError(error);
@@ -129,7 +129,7 @@ export class Commands {
     });
     return async () => {
       await loop.stop();
-      // The commands continue. Setting their watch to now lets another process take them over at once.
+      // The commands keep running. End this process's watch now, so that another process takes them over at once.
       await watchCommands(this.options.database, [...this.#live.keys()], this.options.now());
     };
   }
@@ -159,8 +159,8 @@ export class Commands {
     try {
       const driver = driverOf(sandbox.supplier);
       const state = await driver.inspectCommand(reference, command.id);
-      if (state.is === 'lost') return await this.#end(command, 'LOST', null);
-      if (state.is === 'ended') return await this.#end(command, 'EXITED', state.exitCode);
+      if (state.kind === 'lost') return await this.#end(command, 'LOST', null);
+      if (state.kind === 'ended') return await this.#end(command, 'EXITED', state.exitCode);
       if (command.killAtMs === null || command.killAtMs > now()) return;
       await driver.signal(reference, command.id, 'SIGKILL');
       await this.#end(command, 'TIMED_OUT', null);

@@ -40,7 +40,7 @@ export function commandView(command: Command, output: { readonly stdout: string;
   };
 }
 
-/** How much output is read at once. It waits in memory while the client reads it. */
+/** How much output one read of the database returns. The output stays in memory while the client reads it. */
 const READ_AT_ONCE_BYTES = 65_536;
 
 /** A stream of `CommandEvent`s. */
@@ -52,12 +52,12 @@ const PING_EVERY_MS = 15_000;
 
 interface CommandEvent {
   readonly event: 'start' | 'stdout' | 'stderr' | 'ping' | 'exit';
-  /** The position to continue from with `after`. A ping has none. */
+  /** The position from which a request with `after` continues; undefined for a ping. */
   readonly sequence: number | undefined;
   readonly data: object;
 }
 
-/** The members of the service that following a command uses. */
+/** The members of the service that `followCommand` uses. */
 type Followed = Pick<SandboxService, 'database' | 'gateway'> & { readonly commands: Pick<Commands, 'change'> };
 
 /**

@@ -74,7 +74,7 @@ export class KeptOutput {
     this.#forget(stream);
   }
 
-  /** Drops pieces that the last mebibyte does not need. */
+  /** Drops the oldest pieces of a stream beyond its last mebibyte or its most pieces. */
   #forget(stream: OutputStream): void {
     if (this.#bytes[stream] > MAX_KEPT_BYTES || this.#count[stream] > MAX_PIECES) this.truncated[stream] = true;
     for (;;) {

@@ -15,7 +15,7 @@ const KILL_AGAIN_AFTER_MS = 1_000;
 
 interface LiveOptions extends Timed {
   readonly log: Logger;
-  /** Wakes the command's followers after something was written. */
+  /** Wakes the followers of a command after this process has written its output or its end. */
   readonly changed: (commandId: string) => void;
 }
 
@@ -65,7 +65,10 @@ export class LiveCommand {
       for await (const frame of output) this.output.add(frame);
       return (await exit).exitCode;
     } catch (error) {
-      this.options.log.warn({ commandId: this.command.id, error: safeErrorFields(error) }, 'a command was lost');
+      this.options.log.warn(
+        { commandId: this.command.id, error: safeErrorFields(error) },
+        'the output of a command was lost; its exit code is unknown',
+      );
       return null;
     } finally {
       this.output.end();
@@ -93,8 +96,8 @@ export class LiveCommand {
   }
 
   /**
-   * Writes to the database, but only logs a failure, because the command and its answer must not depend on the database. A failed
-   * write is missing in its logs only.
+   * Writes to the database, but only logs a failure, because the command and its answer must not depend on the database. After a failed
+   * write, only the stored output lacks that part.
    */
   async #keep(write: (database: Knex) => Promise<void>): Promise<void> {
     try {
@@ -102,7 +105,7 @@ export class LiveCommand {
     } catch (error) {
       this.options.log.error(
         { commandId: this.command.id, error: safeErrorFields(error) },
-        'a command was not recorded',
+        'a command or its output could not be written to the database',
       );
     }
   }
@@ -135,6 +138,6 @@ function outcomeOf(status: Command['status']) {
   if (status !== 'LOST') return { status: 'SUCCEEDED' } as const;
   return {
     status: 'CANCELLED',
-    error: { code: 'SANDBOX_NOT_RUNNING', message: 'The sandbox ended before this was done.' },
+    error: { code: 'SANDBOX_NOT_RUNNING', message: 'The sandbox ended before the operation was done.' },
   } as const;
 }

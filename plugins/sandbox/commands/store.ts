@@ -6,7 +6,7 @@ import { FINAL_STATES } from '../lifecycle/states';
 import { firstOf, fromRow, toRow } from '../store/rows';
 import type { OutputStream, Piece } from './kept-output';
 
-/** LOST: how it ended is unknown, because its sandbox or the engine went away. */
+/** LOST: the outcome is unknown, because the sandbox or the engine disappeared. */
 type CommandStatus = 'RUNNING' | 'EXITED' | 'TIMED_OUT' | 'LOST';
 
 /** One row of `sandbox_commands`. */
@@ -21,20 +21,20 @@ export interface Command {
   readonly stderrTruncated: boolean;
   readonly startedAtMs: number;
   readonly endedAtMs: number | null;
-  /** When its timeout ends it. */
+  /** When the timeout ends the command; null if it has no timeout. */
   readonly killAtMs: number | null;
-  /** Until when the process that reads its output has promised to report again. */
+  /** The time by which the process that reads the command's output must report again. */
   readonly watchedUntilMs: number;
 }
 
-/** A slot may become free at any time. A few seconds keep rejected clients from retrying without pause. */
+/** The Retry-After of a rejected client. A slot may become free at any time, but clients must not retry without pause. */
 const RETRY_AFTER_SECONDS = 5;
 
 export function tooMany(message: string) {
   return fail('COMMAND_LIMIT', { message, retryAfterSeconds: RETRY_AFTER_SECONDS });
 }
 
-/** Writes a command that is about to start. @throws COMMAND_LIMIT if the most allowed commands are running */
+/** Writes a command that is about to start. @throws COMMAND_LIMIT if the maximum number of commands is running */
 export async function insertWithin(
   database: Knex,
   command: Command,
@@ -162,7 +162,7 @@ export async function findUnwatched(
 
 /** Deletes the output of commands that ended before this time. */
 export async function forgetOutput(database: Knex, beforeMs: number): Promise<void> {
-  // Starts from the output, because many commands have ended and few still have output.
+  // Start the query from the output, because many commands have ended and few still have output.
   await database.raw(
     `DELETE FROM sandbox_command_output WHERE command_id IN (
        SELECT command.id FROM (SELECT DISTINCT command_id FROM sandbox_command_output) AS output

@@ -2,7 +2,7 @@ import { newId } from '../../../core/base/ids';
 import type { BillLine, Operation, Period, Sandbox, SandboxEvent, Segment } from './sandbox';
 import { LIFECYCLE_VERBS, phaseOf } from './states';
 
-/** A sandbox with everything of it that is still open. Decisions are made from it. */
+/** A sandbox with its open operation, segment, periods and lines. The lifecycle functions decide from it. */
 export interface Aggregate {
   readonly sandbox: Sandbox;
   /** The lifecycle operation that has not ended. */

@@ -58,7 +58,7 @@ export function newSegment({ sandbox }: Aggregate, state: BilledState, atMs: num
   };
 }
 
-/** A hold, and the time up to which it pays. The reserve for ending the sandbox comes on top. */
+/** A hold, and the time up to which it pays. The hold also includes the reserve for ending the sandbox. */
 interface Cover {
   readonly reservedE8: bigint;
   readonly coversUntilMs: number;
@@ -72,7 +72,7 @@ export function coverFor(dueNowE8: bigint, hourly: bigint, nowMs: number, timing
 
 /** Returns the time up to which the present hold pays at another price, but never past the longest period. */
 export function reachOf(period: Period, dueNowE8: bigint, hourly: bigint, nowMs: number, timings: Timings): number {
-  const maxMs = Math.max(nowMs, period.startedAtMs + timings.longestPeriodMs);
+  const maxMs = Math.max(nowMs, period.startedAtMs + timings.maxPeriodMs);
   if (hourly === 0n) return maxMs;
   const leftE8 = period.reservedE8 - dueNowE8;
   const paidMs = leftE8 <= 0n ? 0 : Number((leftE8 * 3_600_000n) / hourly);
@@ -90,7 +90,7 @@ export function rollPeriod(aggregate: Aggregate, nowMs: number, timings: Timings
     period.startedAtMs,
     ...lines.filter(({ periodId }) => periodId === period.id).map(({ endsAtMs }) => endsAtMs),
   );
-  const confirmedMs = Math.min(sandbox.confirmedAtMs ?? 0, period.startedAtMs + timings.longestPeriodMs);
+  const confirmedMs = Math.min(sandbox.confirmedAtMs ?? 0, period.startedAtMs + timings.maxPeriodMs);
   const endedAtMs = Math.max(lastLineMs, confirmedMs);
   const line = openLine(aggregate, endedAtMs);
   const rate = currentHourlyE8(aggregate);

@@ -7,7 +7,7 @@ import type { Operation, SandboxEvent, SandboxFailure } from './sandbox';
 import type { Timings } from './settings';
 import type { FinalState, LifecycleVerb, OperationStatus } from './states';
 
-/** Every change of a sandbox's state, as a value. `sandbox-store.ts` writes it. */
+/** Functions that return each change of a sandbox's state as a value. `sandbox-store.ts` writes the changes. */
 
 /** Returns true if the sandbox will end, whatever else is requested. */
 export function mustEnd({ sandbox }: Aggregate): boolean {
@@ -136,7 +136,7 @@ export function settlePeriod(
 ): Change {
   const { sandbox, settling, period, operation } = aggregate;
   const [first] = settling;
-  if (first === undefined) throw new Error('no period is being settled');
+  if (first === undefined) throw new Error('the sandbox has no period that is being settled');
   const settled = { ...first, status: 'SETTLED' as const, amountE8: chargedE8, shortfallE8, settledAtMs: nowMs };
   const set = { totalCostE8: sandbox.totalCostE8 + chargedE8 };
   const { finalState } = sandbox;

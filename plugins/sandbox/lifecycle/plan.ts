@@ -20,16 +20,16 @@ export type Observation =
       readonly verb: SupplierVerb;
       readonly message: string;
       readonly isTemporary: boolean;
-      /** Whether the supplier itself said that it made nothing. Otherwise it may not even have read the request. */
+      /** Whether the supplier itself reported that it created nothing. false: the supplier may not even have read the request. */
       readonly isRejected: boolean;
     };
 
-/** What this visit knows beyond the row. */
+/** What the worker learned in this visit, beyond the sandbox's row. */
 export interface Seen {
   readonly observation?: Observation;
   /** Which side (ledger or supplier) failed to extend the paid time. Other work continues. */
   readonly moneyWaits?: 'ledger' | 'supplier';
-  /** The ledger refused to pay for the time ahead. */
+  /** Whether the ledger refused to pay for the time ahead. */
   readonly refused?: boolean;
 }
 
@@ -39,7 +39,7 @@ export type Action =
   | { readonly kind: 'settle'; readonly period: Period }
   | { readonly kind: 'record'; readonly change: Change };
 
-/** Returns the actions for one sandbox, in order. None means that nothing is to be done until `nextVisit`. A pure function. */
+/** Returns the actions for one sandbox, in order. Empty: nothing to do until `nextVisit`. A pure function. */
 export function plan(aggregate: Aggregate, seen: Seen, nowMs: number, timings: Timings): readonly Action[] {
   const { sandbox, settling } = aggregate;
   if (isFinal(sandbox.observedState)) return [];
@@ -147,8 +147,8 @@ function absorbAbsence(
 }
 
 /**
- * Returns the proven time of an instance's end: the supplier's time, limited to between the last confirmation and now. Without
- * one, it is that confirmation.
+ * Returns the proven time of an instance's end: the supplier's time, limited to between the last confirmation and now. If the supplier
+ * reports no time, it is the last confirmation.
  */
 function within(confirmedAtMs: number | null, endedAtMs: number | undefined, nowMs: number): number {
   const confirmedMs = confirmedAtMs ?? nowMs;
@@ -161,7 +161,7 @@ function planEnd(aggregate: Aggregate, nowMs: number, { observeMovingMs }: Timin
   if (sandbox.createSentAtMs === null) {
     return [record(endInstance(aggregate, { finalState: sandbox.finalState ?? 'TERMINATED', endedAtMs: nowMs }))];
   }
-  // A create without an answer: only the same create again shows whether the instance exists, because a list may not show it yet.
+  // After a create without an answer, only the same create again shows whether the instance exists, because a list may not show it yet.
   if (sandbox.supplierRef === null) return [{ kind: 'create' }];
   // Look once more before ending: an instance that stopped by itself must not be billed until now.
   const isOld = nowMs - (sandbox.confirmedAtMs ?? nowMs) > observeMovingMs;
@@ -227,9 +227,9 @@ function costEnd(aggregate: Aggregate, nowMs: number, { endingReserveMs }: Timin
 function planMoney(aggregate: Aggregate, nowMs: number, timings: Timings): Action | undefined {
   const { sandbox, period } = aggregate;
   if (period === undefined || period.coversUntilMs - nowMs > timings.renewBeforeMs) return undefined;
-  const isLong = nowMs + timings.holdAheadMs > period.startedAtMs + timings.longestPeriodMs;
+  const isLong = nowMs + timings.holdAheadMs > period.startedAtMs + timings.maxPeriodMs;
   const isUnknown = sandbox.observedState === 'UNKNOWN';
-  // Without a confirmation nothing can be settled, and a guess must not hold money for ever.
+  // While the supplier is silent, do not renew the hold of a long period, because nothing can be settled without a confirmation.
   if (isLong && isUnknown) return undefined;
   const isConfirmed = sandbox.confirmedAtMs !== null && sandbox.confirmedAtMs > period.startedAtMs;
   if (isLong && isConfirmed) return record(rollPeriod(aggregate, nowMs, timings));

@@ -30,7 +30,7 @@ export interface Sandbox {
   /** The offering as it was when the sandbox was created. */
   readonly offering: Offering;
   readonly supplier: string;
-  /** The place of its instance, if only some nodes reach it. Until a create is sent: the preferred place. */
+  /** The place of the instance; null if every node reaches it. Until a create is sent, the preferred place. */
   readonly place: string | null;
   readonly spec: InstanceSpec;
   readonly provisioningLimitMs: number;

@@ -8,7 +8,7 @@ export const TIMINGS = {
   holdAhead: duration('How far ahead the account pays for an instance.', '10m'),
   renewBefore: duration('The hold is renewed when this much of it is left.', '3m'),
   endingReserve: duration('How long ending an instance may take; paid in addition to the time ahead.', '60s'),
-  longestPeriod: duration('A billing period is settled after this long at the latest.', '60m'),
+  maxPeriod: duration('A billing period is settled after this long at the latest.', '60m'),
   observeMoving: duration('How often the state of an instance is read while it changes.', '2s'),
   observeSteady: duration('How often the state of an instance is read otherwise.', '60s'),
   silentAfter: duration('After this long and three tries without an answer its state is UNKNOWN.', '90s'),

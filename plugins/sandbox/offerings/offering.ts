@@ -152,11 +152,11 @@ export interface OfferedInstance {
   readonly revision: string;
   readonly spec: InstanceSpec;
   readonly provisioningLimitMs: number;
-  /** Whether sandboxes may be created from it, if its supplier is open. */
+  /** Whether the configuration allows new sandboxes of this offering. Its supplier must be open too. */
   readonly isEnabled: boolean;
 }
 
-/** The UUID namespace of offering ids. An id is derived from the offering's name, so every node and every restart gives the same one. */
+/** The UUID namespace of offering ids. An id is derived from the offering's name, so every node computes the same id after every restart. */
 const NAMESPACE = 'b6a7a4b0-5f0e-5d5a-9c55-3f0a1e8a2c11';
 
 export function offeringId(name: string): string {

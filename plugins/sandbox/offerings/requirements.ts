@@ -73,7 +73,7 @@ export function chooseOffering(
   return found;
 }
 
-/** Returns the cheapest available offering that meets the requirements. Equal prices go by id. */
+/** Returns the cheapest available offering that meets the requirements. Among equal prices, the id decides. */
 function matchOffering(
   offered: readonly OfferedInstance[],
   requirements: Requirements,

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream';
 import { fail } from '../../../core/base/errors';
 
-/** Headers never taken from an instance, because they would apply to the whole origin. */
+/** Headers that the gateway removes from an instance's answer, because they would apply to the whole origin. */
 const ORIGINS_OWN = new Set([
   'set-cookie',
   'www-authenticate',
@@ -18,7 +18,7 @@ const ORIGINS_OWN = new Set([
   'x-svc-source',
   'x-svc-request-id',
 ]);
-/** Headers of the connection to the instance alone. Trailers are not relayed. */
+/** Headers that apply only to the connection to the instance. The gateway relays neither them nor trailers. */
 const CONNECTIONS_OWN = new Set([
   'connection',
   'keep-alive',
@@ -42,7 +42,7 @@ export function relayAnswer(answer: IncomingMessage, response: ServerResponse, a
     forgetHead(response);
     throw noAnswer(cause);
   }
-  // Half an answer must not look whole, so a failure of either side destroys the other.
+  // Destroy each side when the other fails, because the client must not take a partial answer for a complete one.
   pipeline(answer, response, () => undefined);
 }
 

@@ -35,7 +35,7 @@ interface Open {
   readonly end: () => void;
 }
 
-/** How long an open connection may outlive its token or its sandbox, if another process ended that. */
+/** How long a connection may stay open after another process has ended its token or its sandbox. */
 const LOOK_EVERY_MS = 5_000;
 const CONNECTED_WITHIN_MS = 10_000;
 
@@ -68,11 +68,11 @@ export class PortProxy {
     request.headers = { ...headersForInstance(request, address), connection: 'close' };
     const answer = new Promise<IncomingMessage>((resolve, reject) => {
       proxy.once('proxyReq', (outgoing) => {
-        // http-proxy would join paths as text. The instance gets this one byte for byte.
+        // Set the path here, because http-proxy would join paths as text. The instance gets this path byte for byte.
         outgoing.path = path;
         // Read the rest of the client's request after the instance has ended, so that the connection can be reused.
         outgoing.once('close', () => request.resume());
-        // If the instance switches protocols unasked, the connection ends without an error.
+        // Reject on close too, because the connection ends without an error if the instance switches protocols unasked.
         outgoing.once('close', () => reject(noAnswer(undefined)));
       });
       proxy.once('proxyRes', resolve);
@@ -98,7 +98,7 @@ export class PortProxy {
     });
     const { address, path } = passage;
     const headers = { ...headersForInstance(request, address), connection: 'Upgrade' };
-    // http-proxy would relay any answer of the instance unchecked.
+    // Do not use http-proxy here, because it would relay any answer of the instance unchecked.
     const outgoing = requestOf({ path, method: request.method, headers, agent: new ConnectedAgent(connection) });
     const switched = new Promise<undefined>((resolve) => {
       outgoing.once('upgrade', (answer: IncomingMessage, other: Duplex, begun: Buffer) => {
@@ -136,7 +136,7 @@ export class PortProxy {
   }
 
   async #lookAfter(): Promise<void> {
-    // A stopping process waits for answers, and these may be endless.
+    // End all connections when the process is stopping, because it waits for answers, and these may be endless.
     if (this.isStopping()) this.#endAll();
     await this.endRevoked();
     await this.#touch();
@@ -151,7 +151,7 @@ export class PortProxy {
     for (const { end } of this.#open) end();
   }
 
-  /** Opens a connection to the port: to the host and port that the driver has answered, or by the driver itself. */
+  /** Opens a connection to the port: to the host and port that the driver returned, or through the driver itself. */
   async #connect({ address }: Passage): Promise<Socket> {
     try {
       return await (address.connect?.() ?? this.egress.dial(address, CONNECTED_WITHIN_MS));
@@ -173,7 +173,7 @@ function answerOf(outgoing: ClientRequest): Promise<IncomingMessage> {
     const refuse = (error?: Error) => reject(noAnswer(error));
     outgoing.once('response', resolve);
     outgoing.on('error', refuse);
-    // If the instance switches protocols unasked, the connection ends without an error.
+    // Reject on close too, because the connection ends without an error if the instance switches protocols unasked.
     outgoing.once('close', refuse);
   });
 }
@@ -200,7 +200,7 @@ const CLIENTS_OWN = new Set([
   'cookie',
   'forwarded',
   TOKEN_HEADER,
-  // The instance gets its own address.
+  // The instance gets its own address as the host.
   'host',
   // The gateway has already answered `Expect`.
   'expect',

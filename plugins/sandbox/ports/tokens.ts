@@ -53,7 +53,7 @@ export async function revokeTokens(database: Knex, { sandboxId, port }: PortPlac
 }
 
 /**
- * Returns the account whose sandbox the token opens this port of; undefined when the token opens nothing.
+ * Returns the account that owns the sandbox if the token opens this port of it; undefined if it does not.
  * @throws FORBIDDEN while the account is frozen
  */
 export async function accountOfToken(
@@ -69,7 +69,7 @@ export async function accountOfToken(
   return row?.account_id;
 }
 
-/** Returns those of these tokens that still open a port of a sandbox that has not ended. */
+/** Returns which of these tokens (by hash) still open a port of a sandbox that has not ended. */
 export async function stillValid(timed: Timed, tokenHashes: readonly string[]): Promise<ReadonlySet<string>> {
   const rows: { token_hash: string }[] = await tokensOfValidKeys(timed)
     .whereIn('token.token_hash', tokenHashes)
@@ -79,7 +79,7 @@ export async function stillValid(timed: Timed, tokenHashes: readonly string[]): 
   return new Set(rows.map((row) => row.token_hash));
 }
 
-/** Selects the tokens of valid keys. Postgres has a revocation before the ledger does and before the revoking request is answered. */
+/** Selects the tokens of valid keys. Postgres knows a revocation before the ledger does, and before the gateway answers the revoking request. */
 function tokensOfValidKeys({ database, now }: Timed): Knex.QueryBuilder {
   const at = new Date(now());
   return database('sandbox_ports as token')

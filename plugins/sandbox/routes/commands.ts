@@ -201,7 +201,7 @@ async function runFollowed(
 
 const LOOK_EVERY_MS = 500;
 
-/** Waits for the command's end, but no longer once the process is stopping. The caller then gets a running command and asks again. */
+/** Waits until the command ends or the process is stopping. In the second case, the caller gets a running command and asks again. */
 async function untilStopping({ gateway }: InstanceService, { command, ended }: LiveCommand): Promise<Command> {
   let hasEnded = false;
   void ended.then(() => (hasEnded = true));

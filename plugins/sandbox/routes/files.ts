@@ -46,7 +46,7 @@ const PATH: { readonly path: Reader<string> } = {
 
 /** Returns the path. @throws PATH_INVALID if there is none */
 function requiredPath(path: string | undefined): string {
-  if (path === undefined) throw fail('PATH_INVALID', { param: 'path', message: 'path: expected one' });
+  if (path === undefined) throw fail('PATH_INVALID', { param: 'path', message: 'path: expected a path' });
   return path;
 }
 
@@ -208,8 +208,8 @@ export function fileRoutes(service: SandboxService): readonly Route[] {
 }
 
 /**
- * Yields exactly the announced number of bytes, even if a command writes to the file meanwhile. Excess bytes would be read as the
- * next answer. A file that has become shorter breaks the answer off.
+ * Yields exactly the announced number of bytes, even if a command writes to the file meanwhile. The client would read excess bytes as the
+ * next answer. If the file has become shorter, the answer is aborted.
  */
 async function* exactly({ byteLength, content }: FileContent): AsyncGenerator<Buffer> {
   let left = byteLength;
@@ -218,7 +218,10 @@ async function* exactly({ byteLength, content }: FileContent): AsyncGenerator<Bu
     left -= Math.min(left, piece.length);
     if (left === 0) return;
   }
-  if (left > 0) throw fail('SUPPLIER_ERROR', { message: 'The file became shorter while it was read.' });
+  if (left > 0)
+    throw fail('SUPPLIER_ERROR', {
+      message: 'The file became shorter while it was read. Read it again. Read it again.',
+    });
 }
 
 async function readWhole(
@@ -242,7 +245,7 @@ async function readWhole(
   return bytes;
 }
 
-/** A file is in memory as bytes, as text and as JSON until the JSON is sent. */
+/** How many times its size a file takes in memory: it exists as bytes, as text and as JSON until the JSON is sent. */
 const COPIES = 4;
 const TOO_LARGE_TO_READ = `The file has more than ${MAX_JSON_BYTES} bytes. Read it with GET …/files/content.`;
 const NOT_TEXT = 'encoding: the file is not UTF-8 text; request it with base64';

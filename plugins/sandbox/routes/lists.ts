@@ -28,7 +28,7 @@ import { fromRow, showTime } from '../store/rows';
 import { EVENT, OFFERING, OPERATION, PERIOD, SANDBOX, SEGMENT } from '../store/shapes';
 import { byAccount, byKey } from './parts';
 
-/** The query parameters of pages with a number. Their answers carry the total. */
+/** The query parameters of lists with numbered pages. Answers of such lists have the total. */
 const NUMBERED_PAGES = {
   page: integerReader(1, 1_000_000, { default: 1 }),
   pageSize: integerReader(1, 100, { default: 50 }),

@@ -14,7 +14,7 @@ export function byKey(method: Route['method'], path: string, summary: string, re
   return { listener: 'public', auth: 'key', method, path, summary, ...rest };
 }
 
-/** Makes a route that needs an API key and looks at its account only, so that the console may have it too. */
+/** Makes a route that needs an API key and uses only its account, so that the console can serve the route too. */
 export function byAccount(
   method: Route['method'],
   path: string,
@@ -24,7 +24,7 @@ export function byAccount(
   return { listener: 'public', auth: 'key', method, path, summary, ...rest };
 }
 
-/** Reads a JSON body. `codes` gives its errors the codes of the sandbox endpoints. */
+/** Reads a JSON body. `codes` replaces general error codes with those of the sandbox endpoints. */
 export function bodyReader<T>(schema: Schema, maxBytes: number, codes: Partial<Record<ErrorCode, ErrorCode>>) {
   const read = largeJsonBody<T>(schema, maxBytes);
   return (request: IncomingMessage, owner: BodyOwner): Promise<T> =>

@@ -25,7 +25,7 @@ const OPENED = object({
 /** The routes of ports of a running sandbox. */
 export function portRoutes(service: InstanceService): readonly Route[] {
   const { database, ports } = service;
-  /** Headers keep the pages of a port at a path of the gateway's own origin from acting as pages of the gateway. */
+  /** Add headers to the answers of ports at a path, because their pages share the gateway's origin and must not act as pages of the gateway. */
   const passageOf = ({ params }: Visit, request: IncomingMessage) =>
     findPassage(service, { sandboxId: params['id'] ?? '', port: readPort(params['port']) }, request, {
       path: pathBelowProxy(request),

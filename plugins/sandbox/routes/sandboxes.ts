@@ -30,7 +30,7 @@ const STATE_ANSWERS = {
   202: { description: 'The operation, which is now in progress.', schema: OPERATION },
 };
 
-/** The errors of a termination. Other changes have more, because a sandbox can be terminated in every state. */
+/** The errors of a termination. Other changes have more errors, because only a termination is possible in every state. */
 const TERMINATE_ERRORS: readonly ErrorCode[] = [
   'IDEMPOTENCY_KEY_INVALID',
   'SANDBOX_NOT_FOUND',
@@ -142,7 +142,7 @@ export function oneSandboxRoutes(service: SandboxService): readonly Route[] {
       handle: async ({ key, params }, _request, response) => {
         const sandbox = await findSandbox(database, key.accountId, params['id'] ?? '');
         const operation = await readOperation(database, sandbox.id, params['operationId'] ?? '');
-        if (operation === undefined) throw fail('NOT_FOUND', { message: 'The sandbox has no such operation.' });
+        if (operation === undefined) throw fail('NOT_FOUND', { message: 'The sandbox has no operation with this id.' });
         sendJson(response, 200, showOperation(operation));
       },
     }),
@@ -169,7 +169,7 @@ function showRoute(service: SandboxService): AccountRoute {
   );
 }
 
-/** Resolves when the sandbox is in one of these states or a final one, when the time is over or nobody waits any more. */
+/** Resolves when the sandbox is in one of these states or a final one, the time is over, the client disconnects or the process is stopping. */
 async function waitUntil(
   { changes, database, gateway }: SandboxService,
   request: IncomingMessage,

@@ -61,12 +61,12 @@ export async function checkInvariants(database: Knex, nowMs: number): Promise<Re
 }
 
 const ACCOUNTS_AT_ONCE = 1_000;
-/** Comes before every id. */
+/** The lowest UUID, from which the first page starts. */
 const NO_ID = '00000000-0000-0000-0000-000000000000';
 
 /**
- * Finds holds of sandboxes without an unsettled period, which nothing would ever release. A creation writes its period before it
- * takes the hold, and a settlement releases the hold before it closes the period. Two checks in a row that see the same hold
+ * Finds holds of sandboxes that have no unsettled period, because nothing would ever release such holds. A creation writes its period
+ * before it takes the hold, and a settlement releases the hold before it closes the period. Two checks in a row that see the same hold
  * therefore rule out work in progress.
  */
 export class StrayHolds {

@@ -8,7 +8,7 @@ const CONNECT_AGAIN_MS = 1_000;
 
 /** Publishes change events of sandboxes to all processes that share a database. Events may be lost, so a waiting process must also poll. */
 export class Changes {
-  /** An event named by the sandbox's id, and one named `any`. */
+  /** Emits an event named by the sandbox's id, and one named `any`, for each change. */
   readonly #events = new EventEmitter().setMaxListeners(0);
   #stop: Stop = async () => {};
 

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex';
 
-/** How often a process reads the database's clock. The two clocks drift apart by far less than a millisecond between two readings. */
+/** How often a process reads the database's clock. Between two readings, the clocks of process and database drift apart by far less than 1 ms. */
 export const READ_CLOCK_EVERY_MS = 5_000;
 export const READ_CLOCK_AT_REST_EVERY_MS = 30_000;
 

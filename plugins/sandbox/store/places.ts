@@ -27,7 +27,7 @@ export interface Host {
 /** How long a silent place is kept. A place with unfinished sandboxes is kept for longer. */
 const FORGOTTEN_AFTER_MS = 30 * 86_400_000;
 
-/** Knows which sandboxes this node reaches, and which nodes reach the others. */
+/** Knows which sandboxes this node reaches, and which nodes reach the other sandboxes. */
 export class Places {
   constructor(
     private readonly options: Pick<Timed, 'database' | 'now'> & {
@@ -62,7 +62,7 @@ export class Places {
     return new Date(this.options.now() - this.options.timings.silentAfterMs);
   }
 
-  /** Reports that this node reaches its places, and makes the sandboxes due that waited while it was away. */
+  /** Reports that this node reaches its places, and makes sandboxes due whose visits waited while this node was away. */
   async begin(): Promise<void> {
     await this.report();
     const { database, now } = this.options;

@@ -72,7 +72,10 @@ export async function readOperation(database: Knex, sandboxId: string, id: strin
 type Begun = Pick<Operation, 'id' | 'sandboxId' | 'type'>;
 type Ended = Pick<Operation, 'status'> & { readonly error?: Operation['error'] | undefined };
 
-/** Records spans of the operations in sandboxes: their kind and outcome, but never commands, paths or contents. Those of lifecycle operations have the database's times. */
+/**
+ * Records spans of the operations in sandboxes: their kind and outcome, but never commands, paths or contents. Spans of lifecycle
+ * operations have the database's times.
+ */
 export class OperationSpans {
   /** The spans that have not ended, by operation id. */
   readonly #open = new Map<string, Span>();

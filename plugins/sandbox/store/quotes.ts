@@ -86,7 +86,7 @@ export async function withdraw(
   });
 }
 
-/** How long QUOTE_EXPIRED and QUOTE_USED explain why a quote is not accepted. Later it is unknown. */
+/** How long a quote is kept after it expired, so that QUOTE_EXPIRED and QUOTE_USED can explain a rejection. Later the quote is unknown. */
 const EXPLAINED_MS = 3_600_000;
 
 /** Deletes quotes an hour after they expired. A sandbox has its own copy of the offering. */

@@ -31,7 +31,7 @@ const recent = (query: string, order: string) =>
 
 const count = (table: string) => `(SELECT count(*)::int FROM ${table} WHERE sandbox_id = sandbox.id)`;
 
-/** One query, because all parts of a record must be of the same moment. */
+/** The query of a whole record. It is one query, because all parts of a record must be of the same moment. */
 const RECORD = `
   SELECT to_jsonb(sandbox) AS sandbox,
     ${recent('SELECT * FROM sandbox_operations', 'id')} AS operations,

@@ -114,7 +114,7 @@ async function put(transaction: Knex.Transaction, table: string, row: object, ke
 
 /** Cancels the operations of an ended sandbox, because the process that ran one may have been killed before it finished it. */
 async function cancelOperations(transaction: Knex.Transaction, sandboxId: string, nowMs: number): Promise<void> {
-  const error = { code: 'SANDBOX_FINAL', message: 'The sandbox ended before this was done.' };
+  const error = { code: 'SANDBOX_FINAL', message: 'The sandbox ended before the request was carried out.' };
   await transaction('sandbox_operations')
     .where({ sandbox_id: sandboxId })
     .whereIn('status', ['PENDING', 'RUNNING'])

@@ -144,7 +144,7 @@ export const SANDBOX_OF_ANY = object(OPERATORS_MEMBERS);
 /** The headers of an answer that is a record, as the OpenAPI document describes them. */
 export const RECORD_HEADERS = { ETag: 'Changes with the state; for `If-Match`.' };
 
-/** The whole record. */
+/** The whole record of a sandbox, as the OpenAPI document describes it. */
 export const SANDBOX_RECORD = object({
   ...SANDBOX_MEMBERS,
   offering: OFFERING,

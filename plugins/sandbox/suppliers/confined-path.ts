@@ -41,7 +41,7 @@ export function removableNames(path: string): { readonly folder: readonly string
   return { folder: names.slice(0, -1), last };
 }
 
-/** Rejects a path below a system folder, which nothing may write or remove. The names must hold no links. @throws FileFailure */
+/** Rejects a path below a system folder, which the files API may not write or remove. The names must be resolved (no links). @throws FileFailure */
 export function mustBeWritable(names: readonly string[]): void {
   if (SYSTEM_FOLDERS.includes(names[0] ?? '')) throw new FileFailure('not-allowed', `/${names[0]} is read-only`);
 }

@@ -10,7 +10,7 @@ import {
   TimedOut,
 } from './supplier';
 
-/** Converts a supplier's error inside a running sandbox into the error that the caller gets. */
+/** Converts a supplier's error about a running sandbox into the error that the client gets. */
 export function toCallerError(cause: unknown): unknown {
   if (cause instanceof FileFailure) return fileFailure(cause);
   if (cause instanceof RateLimited) return fail('RATE_LIMITED', { retryAfterSeconds: cause.retryAfterSeconds, cause });
@@ -22,7 +22,7 @@ export function toCallerError(cause: unknown): unknown {
 const NOBODY_LISTENS = 'No program in the sandbox listens on this port. Start one first.';
 const NO_SPACE = 'No space is left on the disk of the sandbox. Remove files first.';
 
-/** The first kind that fits decides. */
+/** The error code for each class of supplier errors. The first class that matches decides. */
 const CODES = [
   [NotRunning, 'SANDBOX_NOT_RUNNING'],
   [InstanceGone, 'SANDBOX_NOT_RUNNING'],

@@ -5,60 +5,60 @@ import { type ExtensionContract, registeringPackage, requireContract } from '../
 import type { Schema, Settings } from '../../../core/base/settings';
 
 /**
- * A driver: the gateway's interface to one supplier of sandboxes. It only speaks to its supplier. The gateway decides states,
- * costs, retries and what customers see.
+ * A driver: the gateway's interface to one supplier of sandboxes. It only speaks to its supplier. The gateway decides states, costs,
+ * retries and what customers see.
  *
  * Rules for every method:
- * - It ends by itself within `CALL_LIMIT_MS`. Only a running command and a file's content may take longer.
+ * - It returns within `CALL_LIMIT_MS`. Only a running command and the transfer of a file's content may take longer.
  * - It throws only the `SupplierError`s below. Any other error is a fault of the driver.
  * - Repeating it is safe: `suspend` of a suspended, `resume` of a running and `terminate` of a missing instance succeed.
  */
 export interface SupplierDriver {
   readonly capabilities: SupplierCapabilities;
   /**
-   * The id of the place where the instances live, if only some nodes reach them; for example an id kept in the driver's data
-   * folder. It never changes while the instances exist, and no other place has it. Absent: every node reaches every instance.
+   * The id of the place where the instances live, if only some nodes reach them; for example an id stored in the driver's data folder. It
+   * never changes while the instances exist, and no other place has it. Absent: every node reaches every instance.
    */
   readonly place?: string | undefined;
 
   /**
-   * Makes and starts an instance. Resolves when the supplier has accepted it; `inspect` tells when it runs.
+   * Creates and starts an instance. Resolves when the supplier has accepted the request; `inspect` then reports when the instance runs.
    * @throws AlreadyExists, Rejected, NotSent, Ambiguous, RateLimited
    */
   create(spec: InstanceSpec, options: CreateOptions): Promise<InstanceReference>;
 
   /**
-   * Returns the state of an instance. Returns `gone` only if the supplier says that it does not exist.
+   * Returns the state of an instance. Returns `gone` only if the supplier says that the instance does not exist.
    * @throws NotSent, Ambiguous, RateLimited
    */
   inspect(reference: InstanceReference): Promise<Inspection>;
 
   /**
-   * Yields every instance with all of these tags, in any order. A list that ends must be complete; otherwise it throws.
+   * Yields every instance with all of these tags, in any order. Throws if it cannot yield the complete list.
    * @throws Ambiguous, NotSent, RateLimited
    */
   list(tags: Tags): AsyncIterable<InstanceSummary>;
 
   /**
-   * Sets the time at which the supplier ends the instance by itself. Does nothing if `capabilities.ttl` is `none`.
+   * Sets the time at which the supplier ends the instance automatically. Does nothing if `capabilities.ttl` is `none`.
    * @throws InstanceGone
    */
   setDeadline(reference: InstanceReference, at: Date): Promise<void>;
 
-  /** Suspends an instance. Resolves when that is confirmed. @throws InstanceGone, NotSupported, NotSent, Ambiguous */
+  /** Suspends an instance. Resolves when the supplier has confirmed it. @throws InstanceGone, NotSupported, NotSent, Ambiguous */
   suspend(reference: InstanceReference): Promise<void>;
-  /** Resumes an instance. Resolves when that is confirmed. @throws InstanceGone, NotSupported, NotSent, Ambiguous */
+  /** Resumes an instance. Resolves when the supplier has confirmed it. @throws InstanceGone, NotSupported, NotSent, Ambiguous */
   resume(reference: InstanceReference): Promise<void>;
-  /** Ends an instance in any state, with everything that it holds. Resolves when the supplier has confirmed it or does not know the instance. */
+  /** Ends an instance in any state and deletes its files. Resolves when the supplier has confirmed it or does not know the instance. */
   terminate(reference: InstanceReference): Promise<void>;
 
-  /** Starts a shell command. Resolves when it runs. @throws InstanceGone, NotRunning, NotSupported, NotSent, Ambiguous */
+  /** Starts a shell command. Resolves when the command runs. @throws InstanceGone, NotRunning, NotSupported, NotSent, Ambiguous */
   exec(reference: InstanceReference, command: CommandSpec): Promise<RunningCommand>;
-  /** Returns the state of a command that was started, perhaps by another process. @throws InstanceGone */
+  /** Returns the state of a command that this or another gateway process started. @throws InstanceGone */
   inspectCommand(reference: InstanceReference, commandId: string): Promise<CommandState>;
   /**
-   * Sends a signal to a command's whole process group and to everything that it has started. Resolves when the signal was
-   * delivered, or if no process was left. After SIGKILL no process of the command runs.
+   * Sends a signal to a command's process group and to all processes started by the command. Resolves when the supplier has delivered the
+   * signal, or if no process was left. After SIGKILL no process of the command runs.
    * @throws InstanceGone, NotRunning
    */
   signal(reference: InstanceReference, commandId: string, signal: CommandSignal): Promise<void>;
@@ -66,26 +66,25 @@ export interface SupplierDriver {
   readonly files: SupplierFiles;
 
   /**
-   * Returns where a port of this instance, and of no other, answers now.
+   * Returns the address at which a port of this instance is reachable now. No other instance answers there.
    * @throws InstanceGone, NotRunning, NotSupported, PortClosed
    */
   dialPort(reference: InstanceReference, port: number): Promise<PortAddress>;
 
-  /** Closes connections and timers. Instances continue. */
+  /** Closes the driver's connections and timers. Instances continue to run. */
   close(): Promise<void>;
 }
 
 /**
- * The files of instances. Paths are relative to `WORK_FOLDER`, or absolute below the instance's own root. Commands see the same
- * files at the same absolute paths, unless `capabilities.isolation` is `none`. No path, not even through a link, may lead out of
- * that root.
+ * The files of instances. Paths are relative to `WORK_FOLDER`, or absolute below the instance's own root. Commands see the same files at
+ * the same absolute paths, unless `capabilities.isolation` is `none`. No path may lead out of that root, not even through a link.
  */
 export interface SupplierFiles {
   /** Reads a file. @throws FileFailure, InstanceGone, NotRunning */
   read(reference: InstanceReference, path: string): Promise<FileContent>;
   /** Writes a file, replaces an existing one, and creates missing folders. @throws FileFailure, InstanceGone, NotRunning */
   write(reference: InstanceReference, path: string, content: Buffer): Promise<void>;
-  /** Lists a folder, down to `depth` levels, at most `LIST_LIMIT` entries. @throws FileFailure, InstanceGone, NotRunning */
+  /** Lists a folder down to `depth` levels, with at most `LIST_LIMIT` entries. @throws FileFailure, InstanceGone, NotRunning */
   list(reference: InstanceReference, path: string, depth: number): Promise<readonly FileEntry[]>;
   /**
    * Removes a file, or a folder with everything in it. Removes a link, but not its target.
@@ -94,13 +93,13 @@ export interface SupplierFiles {
   remove(reference: InstanceReference, path: string): Promise<void>;
 }
 
-/** The longest a method may take. */
+/** How long a method of a driver may take at most, in milliseconds. */
 export const CALL_LIMIT_MS = 60_000;
 
-/** The work folder, in which a command starts without `cwd`. */
+/** The work folder of an instance. A command without `cwd` starts in it. */
 export const WORK_FOLDER = '/workspace';
 
-/** The most entries of one list. */
+/** How many entries a list of a folder has at most. */
 export const LIST_LIMIT = 10_000;
 
 /** What the supplier can do. */
@@ -110,13 +109,13 @@ export interface SupplierCapabilities {
    * create whose answer was lost.
    */
   readonly uniqueName: boolean;
-  /** Whether the supplier ends an instance by itself: at a time, after a while without use, or never. */
+  /** When the supplier ends an instance automatically: at a fixed time, after some time without use, or never. */
   readonly ttl: 'absolute' | 'idle' | 'none';
-  /** What a suspended instance preserves. `none`: it cannot be suspended. */
+  /** What a suspended instance preserves. `none`: the supplier cannot suspend it. */
   readonly suspend: 'memory' | 'filesystem' | 'none';
   /**
-   * What separates an instance from its host. `namespaces`: its own files, processes and network, but no bounds of CPU, memory
-   * and disk. `none` is no security boundary: a command can do what the gateway can.
+   * What separates an instance from its host. `namespaces`: its own files, processes and network, but no limits of CPU, memory and disk.
+   * `none` is no security boundary: a command can do what the gateway can.
    */
   readonly isolation: 'virtual-machine' | 'container' | 'namespaces' | 'none';
   readonly exec: boolean;
@@ -140,21 +139,21 @@ export interface InstanceSpec {
   /** Virtual CPUs; fractions are possible. */
   readonly cpu: number;
   readonly memoryGiB: number;
-  /** The fixed size of the instance's own disk in GiB; 0 if the size can be chosen. */
+  /** The size of the instance's own disk in GiB; 0 if the driver chooses the size. */
   readonly volumeGiB: number;
   readonly gpu: readonly { readonly model: string; readonly count: number }[];
-  /** Whether its ports will be dialled. An instance without ports has no network. */
+  /** Whether the gateway may connect to the instance's ports. An instance without ports has no network. */
   readonly ports: boolean;
   /** The offering's settings for this driver (`supplierSettings`), validated by its `offeringSchema`. */
   readonly settings: unknown;
 }
 
-/** The options of one creation, beside the resources. */
+/** The options for creating one instance, besides its resources. */
 export interface CreateOptions {
-  /** Made from the sandbox's id and a number, and the same for every retry. Letters, digits and hyphens, at most 63. */
+  /** The instance's name. It consists of the sandbox's id and a number, and is the same for every retry. Letters, digits and hyphens, at most 63. */
   readonly name: string;
   readonly tags: Tags;
-  /** The number of seconds after which the instance ends by itself, unless `setDeadline` changes that before. Applies if `ttl` is not `none`. */
+  /** The number of seconds after which the supplier ends the instance, unless `setDeadline` changes it earlier. Ignored if `ttl` is `none`. */
   readonly birthTtlSeconds: number;
 }
 
@@ -164,9 +163,9 @@ export type Inspection = Found | Gone;
 /** The answer for an instance that exists. */
 export interface Found extends InstanceSummary {
   readonly kind: 'found';
-  /** Changes when the instance is started anew and its memory is lost. Empty until it runs. */
+  /** A text that changes when the supplier restarts the instance and its memory is lost. Empty until the instance runs. */
   readonly incarnation: string;
-  /** When the instance stopped by itself, if the supplier knows. Only with `ended`. */
+  /** When the instance stopped on its own, if the supplier knows. Only with state `ended`. */
   readonly endedAt: Date | undefined;
 }
 
@@ -177,7 +176,7 @@ export interface Gone {
   readonly endedAt?: Date;
 }
 
-/** `ended`: it exists, but stopped without being asked to. */
+/** The state of an instance. `ended`: it exists, but stopped without a request. */
 export type InstanceState = 'starting' | 'running' | 'suspended' | 'ended';
 
 /** An instance as a list shows it. */
@@ -190,20 +189,20 @@ export interface InstanceSummary {
 
 /** A command to run. */
 export interface CommandSpec {
-  /** A UUID that the gateway chooses. `signal` and `inspectCommand` use it, in other processes too. */
+  /** A UUID that the gateway chooses. Other gateway processes can use it too, for `signal` and `inspectCommand`. */
   readonly id: string;
   /** The text that the instance's `/bin/sh -c` runs. */
   readonly command: string;
-  /** The folder: absolute, or relative to the work folder. Default: the work folder. */
+  /** The folder in which the command starts: absolute, or relative to the work folder. Default: the work folder. */
   readonly cwd?: string | undefined;
   readonly env: Readonly<Record<string, string>>;
-  /** The command's whole standard input, which is closed after it. */
+  /** The command's whole standard input, which is closed after these bytes. */
   readonly stdin?: Buffer | undefined;
 }
 
 /** A command that has been started. */
 export interface RunningCommand {
-  /** The output as it arrives. It ends with the command. A slow reader slows the command down. */
+  /** The output as it arrives. It ends with the command. A slow reader slows down the command. */
   readonly output: AsyncIterable<OutputFrame>;
   /** Resolves after `output` has ended. @throws InstanceGone, or Ambiguous if the end of the command is unknown */
   readonly exit: Promise<CommandExit>;
@@ -222,7 +221,7 @@ export interface CommandExit {
 }
 
 /** `lost`: the supplier no longer knows the command. */
-export type CommandState = { readonly is: 'running' | 'lost' } | ({ readonly is: 'ended' } & CommandExit);
+export type CommandState = { readonly kind: 'running' | 'lost' } | ({ readonly kind: 'ended' } & CommandExit);
 
 /** The signals that a command can receive. */
 export const COMMAND_SIGNALS = [
@@ -248,27 +247,27 @@ export interface FileContent {
 
 /** An entry of a folder. */
 export interface FileEntry {
-  /** Relative below `WORK_FOLDER`, without a leading `./`; otherwise absolute. */
+  /** The entry's path: relative for entries below `WORK_FOLDER`, without a leading `./`; otherwise absolute. */
   readonly path: string;
   readonly type: 'file' | 'folder' | 'link' | 'other';
   readonly byteLength: number;
   readonly modifiedAt: Date;
 }
 
-/** How to reach a port of an instance. */
+/** The address of a port of an instance, and how to connect to it. */
 export interface PortAddress {
-  /** An IP address, or a name whose addresses are public. The gateway connects to this host and port, and to no other. */
+  /** An IP address, or a host name that resolves to public addresses. The gateway connects only to this host and port. */
   readonly host: string;
   readonly port: number;
-  /** Whether the port is reached with TLS. Default: false. */
+  /** Whether the gateway connects with TLS. Default: false. */
   readonly tls?: boolean;
-  /** Opens a connection to it. Present if the host is in the instance's own network. @throws PortClosed */
+  /** Opens a connection to the port. Present if `host` is in the instance's own network. @throws PortClosed */
   readonly connect?: () => Promise<Socket>;
-  /** Headers that the supplier itself requires, such as its token. */
+  /** Headers that the supplier requires in each request to the port, such as its token. */
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** Why a supplier did not do what was requested. The text may be logged and shown to operators, so it holds no secret. */
+/** The reason why a supplier did not fulfill a request. The text may be logged and shown to operators, so it holds no secret. */
 export abstract class SupplierError extends Error {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options);
@@ -276,16 +275,16 @@ export abstract class SupplierError extends Error {
   }
 }
 
-/** An instance with this name and these tags already exists and was started like a new one. The gateway adopts it. */
+/** An instance with this name and these tags already exists and was started as a new one would be. The gateway adopts it. */
 export class AlreadyExists extends SupplierError {
   constructor(readonly reference: InstanceReference) {
     super(`the instance ${reference.name} already exists`);
   }
 }
 
-/** The supplier rejected the request and made nothing. */
+/** The supplier rejected the request and created nothing. */
 export class Rejected extends SupplierError {
-  /** Whether the supplier may accept the same request later, for example when it has room again. */
+  /** Whether the supplier may accept the same request later, for example when it has capacity again. */
   readonly isTemporary: boolean;
   constructor(message: string, options: ErrorOptions & { readonly isTemporary?: boolean } = {}) {
     super(message, options);
@@ -293,16 +292,16 @@ export class Rejected extends SupplierError {
   }
 }
 
-/** The supplier received nothing of the request, so it may be repeated freely. */
+/** The supplier received nothing of the request, so repeating it is safe. */
 export class NotSent extends SupplierError {}
 
-/** The request was sent, and no answer says whether it was done. */
+/** The gateway sent the request, and does not know whether the supplier carried it out. */
 export class Ambiguous extends SupplierError {}
 
-/** The request was sent, and no answer came in time. */
+/** The gateway sent the request, and the supplier did not answer in time. */
 export class TimedOut extends Ambiguous {}
 
-/** The supplier rejected the request because there were too many. It did nothing. */
+/** The supplier rejected the request because it received too many requests. It changed nothing. */
 export class RateLimited extends SupplierError {
   constructor(
     message: string,
@@ -315,16 +314,16 @@ export class RateLimited extends SupplierError {
 /** The supplier says that the instance does not exist. */
 export class InstanceGone extends SupplierError {}
 
-/** The instance exists and cannot do this in its state: starting, suspended or ended. */
+/** The instance exists, but its state (starting, suspended or ended) does not allow the operation. */
 export class NotRunning extends SupplierError {}
 
-/** The supplier or the instance never supports this. */
+/** The supplier or the instance does not support this operation in any state. */
 export class NotSupported extends SupplierError {}
 
-/** Nothing in the instance listens on the port. */
+/** No program in the instance listens on the port. */
 export class PortClosed extends SupplierError {}
 
-/** An operation on a customer's path failed. Nothing was changed. */
+/** An operation on a path named by the customer failed. It changed nothing. */
 export class FileFailure extends SupplierError {
   constructor(
     readonly reason: 'not-found' | 'path-invalid' | 'is-folder' | 'not-folder' | 'no-space' | 'not-allowed',
@@ -334,14 +333,14 @@ export class FileFailure extends SupplierError {
   }
 }
 
-/** The gateway's parts that a driver gets when it is opened. */
+/** The parts of the gateway that a driver receives when the gateway opens it. */
 export interface SupplierContext {
   readonly log: Logger;
-  /** A folder of the driver's own that outlives the process. It is created on first use. */
+  /** A folder of the driver's own that outlives the process. The gateway creates it on first use. */
   readonly dataFolder: string;
 }
 
-/** A kind of supplier. It is registered once, and opened once for every configured supplier of this kind. */
+/** A kind of supplier. A package registers it once; the gateway opens it once for each configured supplier of this kind. */
 export interface SupplierKind<S extends Schema = Schema, O extends Schema = Schema> {
   readonly contract: 'supplier/1';
   /** The value of `driver:` in the supplier's settings. */
@@ -351,7 +350,7 @@ export interface SupplierKind<S extends Schema = Schema, O extends Schema = Sche
   readonly schema: S;
   /** The JSON Schema of an offering's settings for the driver (`supplierSettings`), such as an image or a template. */
   readonly offeringSchema: O;
-  /** Opens a supplier. @throws if the settings can never work. A supplier that does not answer now is no reason to throw */
+  /** Opens a supplier. @throws if the settings can never work. It does not throw if the supplier merely does not answer now */
   open(settings: Settings<S>, context: SupplierContext): Promise<SupplierDriver>;
 }
 
@@ -366,7 +365,7 @@ const kinds = new Map<string, { readonly kind: SupplierKind; readonly packageNam
 
 const CONTRACT: ExtensionContract = { kind: 'driver', version: 'supplier/1', functions: ['open'] };
 
-/** Registers a kind of supplier. @throws if it does not have this contract, or if another one has its name */
+/** Registers a kind of supplier. @throws if the kind does not implement this contract, or if its name is already registered */
 export function registerSupplier(kind: SupplierKind): void {
   requireContract(kind, CONTRACT);
   const known = kinds.get(kind.name);

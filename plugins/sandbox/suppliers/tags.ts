@@ -1,12 +1,12 @@
 import type { Knex } from 'knex';
 import type { Tags } from './supplier';
 
-/** Returns the tags of every instance of this installation. The gateway never touches instances without them. */
+/** Returns the tags that every instance of this installation has. The gateway never touches instances without them. */
 export function environmentTags(environment: string): Tags {
   return { 'tollgate-environment': environment };
 }
 
-/** Returns the id that names the environment if the operator gives no name. All processes that share a database have the same. */
+/** Returns the id that names the environment if the operator sets no name. Processes that share a database share this id. */
 export async function readInstallation(database: Knex): Promise<string> {
   const [row]: { id: string }[] = await database('sandbox_installation').select('id');
   if (row === undefined) throw new Error('the table sandbox_installation is empty');

@@ -4,7 +4,7 @@ import { askSupplier } from './ask-supplier';
 import { renew, settle } from './pay';
 import { type StepContext, type StepResult, stepAfter } from './step-context';
 
-/** Runs one action. It may be repeated, even after a crash at any point. Returns undefined if the claim is lost. */
+/** Runs one action. Repeating it is safe, even after a crash at any point. Returns undefined if this worker has lost the claim. */
 export async function apply(
   context: StepContext,
   aggregate: Aggregate,
@@ -28,7 +28,7 @@ export async function apply(
   }
 }
 
-/** Sends an action. It first writes that it is sending, because an answer to a repeated call does not show when the change happened. */
+/** Sends an action. First stores the time of sending, because the answer to a repeated call does not show when the change happened. */
 async function act(
   context: StepContext,
   aggregate: Aggregate,
@@ -39,7 +39,7 @@ async function act(
   const actionSentAtMs = before ?? context.now();
   const intended = await context.commit(aggregate, { set: { actionSentAtMs } });
   const isStillAsked = intended?.sandbox.desiredState === aggregate.sandbox.desiredState;
-  // The sandbox has changed meanwhile: decide anew.
+  // Another process has changed the sandbox meanwhile, so the worker decides anew.
   if (intended?.sandbox.actionSentAtMs !== actionSentAtMs || !isStillAsked) return stepAfter(intended, seen);
   const observation = await askSupplier(context, intended.sandbox, verb);
   const isRepeated = before !== null && observation.seen === 'instance';
@@ -49,14 +49,14 @@ async function act(
   };
 }
 
-/** Sends a create. It first writes that it is sending, because from then on an instance may exist. */
+/** Sends a create. First stores the time of sending, because from then on an instance may exist. */
 async function create(context: StepContext, aggregate: Aggregate, seen: Seen): Promise<StepResult | undefined> {
   const createSentAtMs = context.now();
   const { sandbox } = aggregate;
-  // The preferred place counts until the first create. From then on, the place that the create is sent to counts.
+  // The first create goes to the supplier's preferred place. Every repetition goes to the same place as the first.
   const place = sandbox.createSentAtMs === null ? context.places.homeOf(sandbox.supplier) : sandbox.place;
   const intended = await context.commit(aggregate, { set: { createSentAtMs, place } });
-  // The sandbox has changed meanwhile: decide anew.
+  // Another process has changed the sandbox meanwhile, so the worker decides anew.
   if (intended?.sandbox.createSentAtMs !== createSentAtMs) return stepAfter(intended, seen);
   return {
     aggregate: intended,

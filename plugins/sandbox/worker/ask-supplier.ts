@@ -14,7 +14,7 @@ import {
 import { instanceName } from '../suppliers/tags';
 import type { StepContext, SupplierCall } from './step-context';
 
-/** Sends one call, then inspects the instance, because only its state counts and not the answer. Every outcome becomes an observation. */
+/** Sends one call, then inspects the instance, because only the state counts and not the answer. Returns every outcome as an observation. */
 export async function askSupplier(context: StepContext, sandbox: Sandbox, verb: SupplierVerb): Promise<Observation> {
   const reach = await context.places.reachOf(sandbox);
   if (reach !== 'here') return observeAway(reach, verb);
@@ -47,13 +47,13 @@ export async function askSupplier(context: StepContext, sandbox: Sandbox, verb: 
       note('NOT_SENT', message);
       return { seen: 'refusal', verb, message, isTemporary: true, isRejected: false };
     }
-    // This covers faults of the driver too: what was done is unknown.
+    // This includes faults of the driver, because then it is unknown what the supplier did.
     note(error instanceof NotSent ? 'NOT_SENT' : 'AMBIGUOUS', message);
     return { seen: 'silence', verb, message };
   }
 }
 
-/** Returns the observation if this node does not reach the instance. Nothing is sent. An instance of a lost place is gone, at an unknown time. */
+/** Returns the observation if this node cannot reach the instance. Sends nothing. An instance of a lost place is gone, at an unknown time. */
 function observeAway(reach: 'silent' | 'lost', verb: SupplierVerb): Observation {
   if (reach === 'silent') return { seen: 'silence', verb, message: 'The node that runs the sandbox is unreachable.' };
   if (verb !== 'create') return { seen: 'instance', inspection: { kind: 'gone' }, asked: false };
@@ -65,7 +65,7 @@ async function send(context: StepContext, sandbox: Sandbox, verb: SupplierVerb):
   const driver = context.driverOf(sandbox);
   if (verb === 'create') return createOrAdopt(context, driver, sandbox);
   const reference = sandbox.supplierRef;
-  if (reference === null) throw new Error(`${verb} of an instance that is not known`);
+  if (reference === null) throw new Error(`${verb} is impossible: the sandbox has no instance at its supplier`);
   if (verb !== 'inspect') await driver[verb](reference);
   return reference;
 }

@@ -56,8 +56,8 @@ const heldUsd = gauge('tollgate_sandbox_held_usd', 'What the holds of these sand
 const PHASES = LIFECYCLE_PHASES.filter((phase) => phase !== 'TERMINATED' && phase !== 'FAILED');
 
 /**
- * Sets the metrics of the sandboxes that have not ended, which are the same in every worker process, and returns how many there
- * are. It reads through partial indexes, so that ended sandboxes take no time.
+ * Sets the metrics of the sandboxes that have not ended, and returns how many there are. Every worker process sets the same values. The
+ * queries use partial indexes, so that ended sandboxes take no time.
  */
 export async function showTotals(database: Knex): Promise<number> {
   const groups = await database.raw<{ rows: { states: Parameters<typeof phaseOf>[0]; count: number }[] }>(

@@ -10,16 +10,16 @@ import { fromRow, toRow } from '../store/rows';
 import type { InstanceReference, InstanceSummary, SupplierDriver } from '../suppliers/supplier';
 import { environmentTags, SANDBOX_TAG } from '../suppliers/tags';
 
-/** The most orphans at once. More of them point to a mistake, perhaps of the gateway, so nothing is removed until an operator has looked. */
+/** How many orphans one sweep may remove. More orphans indicate a mistake, perhaps of the gateway, so it removes none until an operator has checked. */
 const MAX_ORPHANS = 5;
 const MAX_ORPHAN_SHARE = 0.1;
 
-/** Returns true if there are too many orphans to remove any. A pure function. */
+/** Returns whether there are too many orphans to remove any. A pure function. */
 function isTooMany(orphans: number, listed: number): boolean {
   return orphans > Math.max(MAX_ORPHANS, listed * MAX_ORPHAN_SHARE);
 }
 
-/** Compares suppliers' instances with the sandboxes in the database. An orphan is removed after two sweeps have seen it. */
+/** Compares suppliers' instances with the sandboxes in the database. Removes an orphan after two sweeps have found it. */
 export class OrphanSweep {
   readonly #seen = new Map<string, ReadonlySet<string>>();
 
@@ -31,7 +31,7 @@ export class OrphanSweep {
   ) {}
 
   /**
-   * Looks for orphans at one supplier. `stopped`: there were too many, so none was removed.
+   * Looks for orphans at one supplier. `stopped`: the sweep found too many orphans and removed none.
    * @throws SupplierError, because an incomplete list must not be used
    */
   async sweep(
@@ -42,7 +42,7 @@ export class OrphanSweep {
     const { database, log, environment, timings } = this.options;
     const listed: InstanceSummary[] = [];
     for await (const summary of driver.list(environmentTags(environment))) listed.push(summary);
-    // Read the sandboxes after the list: every listed instance had its row before.
+    // Read the sandboxes after the list, because the gateway writes a sandbox's row before it creates the instance.
     const known = await readKnown(database, listed);
     const orphans = listed
       .filter(({ createdAt }) => nowMs - createdAt.getTime() > timings.orphanAfterMs)
@@ -78,7 +78,7 @@ async function readKnown(database: Knex, listed: readonly InstanceSummary[]): Pr
   return new Map(rows.map((row) => [row.id, row]));
 }
 
-/** Returns why no sandbox accounts for an instance; undefined if one does. */
+/** Returns the reason why no sandbox owns an instance; undefined if one does. */
 function whyOrphaned({ id }: InstanceReference, sandbox: Known | undefined): string | undefined {
   if (sandbox === undefined) return 'NO_SANDBOX';
   if (isFinal(sandbox.observedState)) return 'SANDBOX_ENDED';
@@ -86,11 +86,11 @@ function whyOrphaned({ id }: InstanceReference, sandbox: Known | undefined): str
   return isOther ? 'ANOTHER_INSTANCE' : undefined;
 }
 
-/** An instance that must be ended and that no sandbox will end. */
+/** An instance that the gateway must terminate and that belongs to no sandbox which would do so. */
 export interface Cleanup {
   readonly id: string;
   readonly supplier: string;
-  /** The place of the instance, if only some nodes reach it. */
+  /** The place of the instance; null if every node reaches it. */
   readonly place: string | null;
   readonly ref: InstanceReference;
   readonly name: string;
@@ -102,7 +102,7 @@ export interface Cleanup {
   readonly doneAtMs: number | null;
 }
 
-/** Adds an instance once, however often it is found. A list may have been read before the instance was removed, a moment ago. */
+/** Adds an instance once, even if several sweeps find it. Skips one cleaned up in the last minute, because the list may be older. */
 export async function insertCleanup(
   database: Knex,
   found: Pick<Cleanup, 'supplier' | 'place' | 'ref' | 'sandboxId' | 'reason'>,
@@ -121,7 +121,7 @@ export async function insertCleanup(
 }
 
 /**
- * Ends the due instances that this node reaches, and retries failures later. Two workers may do this at once, because ending a
+ * Terminates the due instances that this node reaches, and retries failures later. Two workers may do this at once, because terminating a
  * missing instance succeeds.
  */
 export async function cleanUp(
@@ -157,8 +157,8 @@ async function remove(driver: SupplierDriver | undefined, { ref }: Cleanup): Pro
 }
 
 /**
- * Returns true if so many instances of a supplier are gone without having been ended that none is believed to be, for example
- * because its address leads elsewhere now.
+ * Returns true if so many instances of a supplier seem to be gone at once that the gateway trusts none of these reports. For example, the
+ * supplier's address may lead to another server now.
  */
 export async function areTooManyGone(database: Knex, supplier: string): Promise<boolean> {
   const { rows } = await database.raw<{ rows: { gone: number; all: number }[] }>(

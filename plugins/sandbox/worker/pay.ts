@@ -11,7 +11,7 @@ function payerOf({ accountId, keyId }: Period): Payer {
   return { accountId, keyId };
 }
 
-/** Returns the ledger's answer; undefined if it did not answer. */
+/** Returns the ledger's answer; undefined if the ledger is unavailable or not ready. */
 async function answerOf<T extends { readonly outcome: string }>(
   question: Promise<T>,
 ): Promise<Exclude<T, { outcome: 'not_ready' }> | undefined> {
@@ -24,7 +24,7 @@ async function answerOf<T extends { readonly outcome: string }>(
   }
 }
 
-/** Enlarges the hold, then the time that it pays. */
+/** Enlarges the hold, then extends the time that it pays. */
 export async function renew(
   context: StepContext,
   aggregate: Aggregate,
@@ -38,7 +38,7 @@ export async function renew(
   if (answer.outcome === 'not_open')
     return { aggregate, seen: (await reserveAgain(context, period, amountE8)) ? seen : { ...seen, refused: true } };
   if (answer.outcome !== 'renewed') return { aggregate, seen: { ...seen, refused: true } };
-  // The hold is enlarged before the supplier's deadline. If the deadline cannot be moved, the paid time is not extended.
+  // The ledger enlarges the hold first. If the supplier's deadline cannot be moved then, the paid time is not extended.
   const isLonger = await prolong(context, aggregate.sandbox, coversUntilMs);
   const cover = isLonger ? { coversUntilMs } : {};
   const written = await context.commit(aggregate, {
@@ -48,7 +48,7 @@ export async function renew(
   return stepAfter(written, isLonger ? seen : { ...seen, moneyWaits: 'supplier' });
 }
 
-/** Moves the supplier's deadline. Returns false if the supplier may end the instance before. */
+/** Moves the supplier's deadline. Returns false if the supplier may end the instance before `coversUntilMs`. */
 async function prolong(context: StepContext, sandbox: Sandbox, coversUntilMs: number): Promise<boolean> {
   if (sandbox.supplierRef === null) return true;
   try {
@@ -62,14 +62,14 @@ async function prolong(context: StepContext, sandbox: Sandbox, coversUntilMs: nu
   }
 }
 
-/** Takes a hold anew that the ledger lost and that recovery did not restore. */
+/** Takes a hold again if the ledger lost it and recovery did not restore it. Returns whether the ledger accepted it. */
 async function reserveAgain({ ledger }: StepContext, period: Period, amountE8: bigint): Promise<boolean> {
   const request = { ...payerOf(period), rid: period.holdId, keyRev: Number.MAX_SAFE_INTEGER, amountE8 };
   const answer = await answerOf(ledger.reserve({ ...request, lifetimeMs: undefined }));
   return answer?.outcome === 'reserved';
 }
 
-/** Charges what a period is due. If there is a next period, the ledger takes its hold in the same step. */
+/** Charges the cost of a period. If there is a next period, the ledger takes its hold in the same step. */
 export async function settle(
   context: StepContext,
   aggregate: Aggregate,
@@ -84,7 +84,7 @@ export async function settle(
     const change = settlePeriod(aggregate, outcome, context.now());
     if (next?.status !== 'OPEN' || (await prolong(context, aggregate.sandbox, next.coversUntilMs)))
       return stepAfter(await context.commit(aggregate, change), seen);
-    // The next hold is taken but the supplier's deadline was not moved. This counts as a failed renewal.
+    // The ledger took the next hold, but the supplier's deadline was not moved. This counts as a failed renewal.
     const { coversUntilMs } = period;
     const periods = [...(change.periods ?? []), { ...next, coversUntilMs }];
     const set = { ...change.set, reservedUntilMs: coversUntilMs };
@@ -111,7 +111,7 @@ async function charge(context: StepContext, period: Period, costE8: bigint): Pro
   if (answer === undefined) return 'silent';
   if (answer.outcome === 'settled') return answer;
   if (answer.outcome !== 'unknown_reservation') return { chargedE8: 0n, shortfallE8: costE8 };
-  // Either the charge is so old that the ledger has forgotten it, or the hold was lost with the ledger.
+  // Either the charge is so old that the ledger has deleted its reservation, or the ledger lost the hold.
   const before = await context.chargeOf(period);
   if (before !== undefined) return before;
   const late = await answerOf(context.ledger.settle({ ...request, costE8, isLate: true }));

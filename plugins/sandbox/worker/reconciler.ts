@@ -7,25 +7,25 @@ import type { Claim, SandboxStore } from '../store/sandbox-store';
 import { apply } from './apply';
 import type { StepContext } from './step-context';
 
-/** The most steps of one visit. The next visit continues. */
+/** How many steps one visit runs at most. The next visit continues. */
 const MAX_STEPS = 30;
 const FAILED_VISIT_AGAIN_MS = 5_000;
 const MONEY_AGAIN_MS = 2_000;
 
-/** The most visits at once. */
+/** How many sandboxes a worker visits at once at most. */
 const AT_ONCE = 32;
 
 interface ReconcilerOptions {
   readonly store: SandboxStore;
   readonly context: Omit<StepContext, 'commit' | 'chargeOf'>;
   readonly log: Logger;
-  /** The pause between two rounds. */
+  /** The pause between two rounds, in milliseconds. */
   readonly everyMs: () => number;
-  /** The least pause while the process rests. */
+  /** The least pause between two rounds while the process is idle, in milliseconds. */
   readonly atRestMs?: () => number;
 }
 
-/** Runs the due actions of one claimed sandbox. It may be interrupted at any point. Returns when to visit again. */
+/** Runs the due actions of one claimed sandbox. A crash may interrupt it at any point. Returns when to visit the sandbox again. */
 export async function visit(
   { store, context: given }: Pick<ReconcilerOptions, 'store' | 'context'>,
   claim: Claim,
@@ -40,7 +40,7 @@ export async function visit(
     commit: async (before, change) => {
       const written = await store.commit(before, change, given.now());
       if (written !== undefined) return written;
-      // The sandbox has changed outside this visit. While the claim holds, decide anew from its current state.
+      // Another process has changed the sandbox. While the claim is valid, the visit decides anew from the current state.
       const there = await store.load(claim.id);
       return there?.sandbox.leaseEpoch === claim.epoch ? there : undefined;
     },
@@ -61,7 +61,7 @@ export async function visit(
 
 export const LOOK_EVERY_MS = 1_000;
 
-/** Starts one of any number of workers. It claims due sandboxes, visits a few at once, and sleeps until the next is due. */
+/** Starts a reconciler; any number may run at once. It claims due sandboxes, visits several at once, and sleeps until the next is due. */
 export function startReconciler(options: ReconcilerOptions): Loop {
   const { store, context, log, everyMs, atRestMs = () => 0 } = options;
   const { leaseMs: claimMs } = context.timings;

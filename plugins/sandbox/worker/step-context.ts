@@ -18,7 +18,7 @@ export interface SupplierCall {
   readonly endedAtMs: number;
 }
 
-/** The dependencies of a step. Tests replace the clock, the supplier and the books. */
+/** The dependencies of a step. Tests replace the clock, the supplier and the ledger. */
 export interface StepContext {
   readonly ledger: Pick<Ledger, 'reserve' | 'settle' | 'release' | 'renew' | 'roll'>;
   readonly timings: Timings;
@@ -26,11 +26,11 @@ export interface StepContext {
   driverOf(sandbox: Sandbox): SupplierDriver;
   tagsOf(sandbox: Sandbox): Tags;
   readonly places: Pick<Places, 'homeOf' | 'reachOf'>;
-  /** Writes a change. Returns the current aggregate, or undefined if the claim is lost. */
+  /** Writes a change to Postgres. Returns the current aggregate, or undefined if the worker has lost the claim. */
   commit(aggregate: Aggregate, change: Change): Promise<Aggregate | undefined>;
   noteCall(call: SupplierCall): void;
   chargeOf(period: Period): Promise<PeriodCharge | undefined>;
-  /** Returns true if so many instances of a supplier are missing at once that none is believed to be gone. */
+  /** Returns true if so many instances of a supplier are missing at once that the gateway trusts none of these reports. */
   areTooManyGone(supplier: string): Promise<boolean>;
 }
 

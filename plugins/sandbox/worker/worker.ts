@@ -23,7 +23,7 @@ import { LOOK_EVERY_MS, startReconciler } from './reconciler';
 import type { SupplierCall } from './step-context';
 
 const ADMISSIONS_EVERY_MS = 5_000;
-/** A creation that is not accepted after this is cancelled. */
+/** How long a sandbox's creation may wait for acceptance, in milliseconds. Then it is cancelled. */
 const ADMISSION_WITHIN_MS = 60_000;
 const INVARIANTS_EVERY_MS = 300_000;
 const CLEANUP_EVERY_MS = 5_000;
@@ -31,13 +31,13 @@ const FORGET_EVERY_MS = 300_000;
 const REPORT_EVERY_MS = 5_000;
 const TOTALS_EVERY_MS = 5_000;
 const DAY_MS = 86_400_000;
-/** While no sandbox is open and none has changed for a minute, the loops that read Postgres pause so long. A change wakes them. */
+/** How long the loops that read Postgres pause while no sandbox is open and none has changed for a minute. A change wakes them. */
 const IDLE_EVERY_MS = 10_000;
 const IDLE_AFTER_MS = 60_000;
-/** The same while the process rests, too. */
+/** The same pause while, in addition, the whole process is idle. */
 const IDLE_AT_REST_EVERY_MS = 60_000;
 
-/** Starts the loops that maintain sandboxes. They run in every process, or only in those with ROLE=worker; any number may run at once. */
+/** Starts the loops that maintain sandboxes. They run in every process, or only in processes with ROLE=worker. Any number may run at once. */
 export function startWorker(
   service: SandboxService,
   { environment, endedDays }: { readonly environment: string; readonly endedDays?: number | undefined },
@@ -123,12 +123,12 @@ export function startWorker(
   };
 }
 
-/** Counts a supplier call. A supplier that fails gets no new instances. */
+/** Counts a supplier call in metrics and health. A supplier that fails gets no new instances. */
 function noteCall({ health, log }: SandboxService, { startedAtMs, endedAtMs, message, ...call }: SupplierCall): void {
   const { supplier, verb, outcome } = call;
   if (outcome === 'NOT_SENT' || outcome === 'AMBIGUOUS') health.failed(supplier);
   else health.answered(supplier);
-  // A successful inspection only shows that the supplier answers.
+  // A successful inspection only shows that the supplier answers, not that it can create instances.
   if (verb === 'inspect' && outcome === 'OK') return;
   supplierCalls.inc({ supplier, verb, outcome });
   supplierCallSeconds.inc({ supplier, verb }, (endedAtMs - startedAtMs) / 1_000);
@@ -136,8 +136,8 @@ function noteCall({ health, log }: SandboxService, { startedAtMs, endedAtMs, mes
 }
 
 /**
- * Cancels pending creations whose client never returned, so that no retry accepts them. Releases their holds, then removes them;
- * the ledger then also refuses a hold that arrives late. Each step is repeated until it succeeds.
+ * Cancels pending creations whose client never returned, so that no retry accepts them. Releases their holds, then removes them. After the
+ * release, the ledger also refuses a hold that arrives late. Each step is repeated until it succeeds.
  */
 async function cancelStale(database: Knex, ledger: Pick<Ledger, 'release'>, beforeMs: number): Promise<number> {
   await database('sandboxes')
@@ -163,7 +163,7 @@ async function cancelStale(database: Knex, ledger: Pick<Ledger, 'release'>, befo
   return cancelled;
 }
 
-/** Sweeps the suppliers that have ever been used. An unused one may not exist at all, such as Docker in a first trial. */
+/** Sweeps the suppliers that have ever been used. An unused supplier, such as Docker in a first trial, may not exist at all. */
 async function sweepAll({ drivers, health, log, database, now }: SandboxService, sweep: OrphanSweep): Promise<void> {
   for (const [supplier, driver] of drivers) {
     const used: unknown = await database('sandboxes').where({ supplier }).first('id');

@@ -53,10 +53,7 @@ export function consoleShowRecordRoute(gateway: UsageQueryContext & Pick<PluginG
   });
 }
 
-/**
- * Returns the current token prices of the record's upstream; null if it is no longer configured. The configuration may have
- * changed since the call.
- */
+/** Returns the current token prices of the record's upstream; null if the configuration no longer has it. Prices may have changed since the call. */
 function priceOf({ catalog, configRevision }: Pick<PluginGateway, 'catalog' | 'configRevision'>, row: UsageRecordRow) {
   const model = catalog.models.find(({ name }) => name === row.model);
   const entry = model?.entries.find(({ upstream }) => upstream.name === row.upstream);
@@ -114,7 +111,7 @@ const DAY_MS = 86_400_000;
 const UNLESS_GIVEN_MS = 30 * DAY_MS;
 const MAX_POINTS = 750;
 
-/** Returns the interval that divides the range into some dozens of points. */
+/** Returns the interval that divides the range into a few dozen points. */
 function readableInterval(rangeMs: number): Interval {
   if (rangeMs <= DAY_MS / 8) return 'minute';
   if (rangeMs <= 4 * DAY_MS) return 'hour';

@@ -16,7 +16,7 @@ import {
   USAGE_RECORD,
 } from '../record';
 
-/** Lists the records of the key's own account, and of no other. */
+/** The endpoint that lists the records of the key's own account only. */
 export function listRecordsRoute(gateway: UsageQueryContext): Route {
   return keyRoute('GET /v1/usage', {
     summary: "Usage records of the key's account, newest first.",
@@ -56,7 +56,7 @@ const CSV = {
   200: { description: 'A line for each record, newest first.', schema: shape.text, mediaType: 'text/csv' },
 } as const;
 
-/** Returns the attempts of one call, in order; none if the call was refused before any upstream was tried. */
+/** Returns the attempts of one call, in order; an empty list if the gateway refused the call before it tried an upstream. */
 async function listAttempts(database: Knex, requestId: string) {
   const rows: Record<string, unknown>[] = await database('upstream_attempts')
     .where({ request_id: requestId })
@@ -64,7 +64,7 @@ async function listAttempts(database: Knex, requestId: string) {
   return rows.map(showAttempt);
 }
 
-/** Lists the endpoints for operators: records of every account, or of one with `account=`. Each record names its account. */
+/** Lists the endpoints for operators: records of every account, or of the one in `account=`. Each record names its account. */
 export function adminUsageRoutes(gateway: UsageQueryContext): readonly Route[] {
   const { database } = gateway;
   return [
@@ -89,7 +89,7 @@ export function adminUsageRoutes(gateway: UsageQueryContext): readonly Route[] {
       answers: { 200: { description: 'The record.', schema: EXPLAINED_RECORD } },
       handle: async ({ params }) => toExplainedRecord(await requireRecord(database, params.requestId)),
     }),
-    // Only operators see attempts, because they show what vendors charge the platform, whatever the customer pays.
+    // Only operators see attempts, because they show what vendors charge the platform.
     adminRoute('GET /admin/v1/usage/{requestId}/attempts', {
       role: 'read',
       summary: 'Every request to an upstream that one call of any account made, with what it used and cost there.',

@@ -50,7 +50,7 @@ export function looks(the: () => TestOperatorPage): void {
 
     looksOf({ the, home: '/operator', widths: WIDTHS, all });
 
-    it('works with the keyboard alone: the operator finds, disables and enables an upstream', async () => {
+    it('works with the keyboard alone: the operator can find, disable and enable an upstream', async () => {
       await using window = await the().openWindow();
       const { page } = window;
       const { keyboard } = page;
@@ -89,7 +89,7 @@ export function looks(the: () => TestOperatorPage): void {
       await second.getByText('Available').waitFor();
     });
 
-    it('reports a failed request where its content would be, and repeats it after "Try again"', async () => {
+    it('shows a failed request in place of its content, and repeats it after "Try again"', async () => {
       await using window = await the().signIn('/operator');
       const { page } = window;
       let isAway = true;

@@ -37,7 +37,7 @@ export function operators(the: () => TestOperatorPage): void {
       'Reload',
     ];
 
-    it('with the role "read" is offered no change', async () => {
+    it('is offered no change with the role "read"', async () => {
       const { token } = await newToken('looker', 'read');
       await using window = await signIn(token, '/operator');
       const { page } = window;
@@ -64,7 +64,7 @@ export function operators(the: () => TestOperatorPage): void {
       expect(window.complaints).to.deep.equal([]);
     });
 
-    it('with the role "read" gets 403 for a change that the page sends nevertheless', async () => {
+    it('gets 403 for a change that the page sends with the role "read"', async () => {
       const { token } = await newToken('pusher', 'read');
       await using window = await signIn(token, '/operator');
       const refused = (await window.page.evaluate(`(async () => {
@@ -78,7 +78,7 @@ export function operators(the: () => TestOperatorPage): void {
       expect(account.json.status).to.equal('active');
     });
 
-    it('with the role "write" makes a change, and the audit log names its token', async () => {
+    it('makes a change with the role "write", and the audit log names the operator\'s token', async () => {
       const { token } = await newToken('changer', 'write');
       await using window = await signIn(token, `/operator/accounts/${accountId}`);
       const { page } = window;
@@ -89,7 +89,7 @@ export function operators(the: () => TestOperatorPage): void {
       expect(json.items).to.have.length(1);
     });
 
-    it('that is an owner creates a token, which is shown once, and revokes it', async () => {
+    it('creates and revokes a token with the role "owner", and the page shows the token once', async () => {
       await using window = await the().signIn('/operator');
       const { page } = window;
       const dialog = page.getByRole('dialog');
@@ -128,7 +128,7 @@ export function operators(the: () => TestOperatorPage): void {
       expect(window.complaints).to.deep.equal([]);
     });
 
-    it('that is no owner sees the tokens, and why it cannot create one', async () => {
+    it('sees the tokens without the role "owner", and why that role is needed to create one', async () => {
       const { token } = await newToken('no-owner', 'write');
       await using window = await signIn(token, '/operator/tokens');
       const { page } = window;
@@ -137,7 +137,7 @@ export function operators(the: () => TestOperatorPage): void {
       expect(await page.locator('main').getByRole('button').count()).to.equal(0);
     });
 
-    it('for metrics is told that its token does not open the page', async () => {
+    it('is refused with the role "metrics", with a message that the token does not open the page', async () => {
       const { token } = await newToken('scraper', 'metrics');
       await using window = await the().openWindow();
       const { page } = window;
@@ -147,7 +147,7 @@ export function operators(the: () => TestOperatorPage): void {
       await page.getByText('"scraper" has the role "metrics"').waitFor();
     });
 
-    it('whose token is revoked is signed out at once, and after a new sign-in sees the same page', async () => {
+    it('is signed out at once if the token is revoked, and sees the same page after a new sign-in', async () => {
       const { id, token } = await newToken('leaver', 'write');
       await using window = await signIn(token, '/operator/audit?action=account.freeze');
       const { page } = window;

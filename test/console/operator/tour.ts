@@ -62,7 +62,7 @@ export function tour(the: () => TestOperatorPage): void {
       await page.screenshot({ path: join(PICTURES, `operator-${name}.png`) });
     };
 
-    it('the sign-in refuses a wrong token with a message, and after the right one shows the requested page', async () => {
+    it('the sign-in refuses a wrong token with a message, and opens the requested page with the right one', async () => {
       await page.goto('/operator/upstreams');
       await page.getByLabel('Operator token').fill('not a token');
       await page.getByRole('button', { name: 'Sign in' }).click();
@@ -93,7 +93,7 @@ export function tour(the: () => TestOperatorPage): void {
       await picture('now');
     });
 
-    it('the page of the failing upstream shows its prices, and a test of it shows its answer', async () => {
+    it("the page of the failing upstream shows its prices, and a test call shows the upstream's answer", async () => {
       await page.getByRole('link', { name: 'first' }).click();
       await dialog().getByText('has no `reporting`').waitFor();
       expect(await dialog().textContent())
@@ -110,7 +110,7 @@ export function tour(the: () => TestOperatorPage): void {
       await dialog().getByRole('button', { name: 'Close' }).last().click();
     });
 
-    it('the operator disables the failing upstream with a reason, and another one answers calls', async () => {
+    it('the operator disables the failing upstream with a reason, and another upstream answers calls', async () => {
       await page.getByRole('button', { name: 'Disable first' }).click();
       await dialog().getByLabel('Reason').fill('answers 529 since noon');
       await dialog().getByRole('button', { name: 'Disable' }).click();
@@ -164,7 +164,7 @@ export function tour(the: () => TestOperatorPage): void {
       await page.keyboard.press('Escape');
     });
 
-    it('the first check of an edited text only reports a revision that another operator has applied meanwhile', async () => {
+    it('the first check of an edited text only reports a revision that another operator applied meanwhile', async () => {
       await page.getByRole('button', { name: 'Edit' }).click();
       const text = dialog().getByLabel('gateway.config.yml');
       await until('the text is there', async () => (await text.inputValue()).includes('second-for-large'));
@@ -187,7 +187,7 @@ export function tour(the: () => TestOperatorPage): void {
       await page.keyboard.press('Escape');
     });
 
-    it('the page shows control and treatment of the rollout that the configuration started', async () => {
+    it('the page shows control and treatment of the rollout that the new configuration started', async () => {
       await go('Rollouts');
       await page.getByText('running', { exact: true }).waitFor();
       await calls(30);
@@ -210,7 +210,7 @@ export function tour(the: () => TestOperatorPage): void {
       the().upstreams[1].always(ANSWER);
     });
 
-    it('the search finds a customer by the last characters of the key', async () => {
+    it('the search finds a customer by the last characters of an API key', async () => {
       const { spentUsd } = (await the().gateway.balance(key)).key;
       await the().gateway.admin('PATCH', `/admin/v1/keys/${keyId}`, { balanceLimit: spentUsd });
       expect((await call()).status).to.equal(402);
@@ -221,7 +221,7 @@ export function tour(the: () => TestOperatorPage): void {
       expect(await row('API keys', /web/).textContent()).to.contain('of $');
     });
 
-    it('a raised limit holds for the next call of the key', async () => {
+    it("a raised limit applies to the key's next call", async () => {
       await page.getByRole('button', { name: 'Edit web' }).click();
       await dialog().getByLabel('Total').fill('25');
       await picture('limits');
@@ -230,7 +230,7 @@ export function tour(the: () => TestOperatorPage): void {
       expect((await call()).status).to.equal(200);
     });
 
-    it('a key is rotated: its old secret works until the grace period ends', async () => {
+    it('a key is rotated, and its old secret works until the grace period ends', async () => {
       await page.getByRole('button', { name: 'Rotate web' }).click();
       await dialog().getByLabel('The old secret works for').selectOption('1 hour');
       await picture('rotate');
@@ -243,7 +243,7 @@ export function tour(the: () => TestOperatorPage): void {
       expect([(await call(old)).status, (await call()).status]).to.deep.equal([200, 200]);
     });
 
-    it('a key is created for the account, and shown once', async () => {
+    it('a key is created for the account, and its secret is shown once', async () => {
       await page.getByRole('button', { name: 'Create a key' }).click();
       await dialog().getByLabel('Name').fill('batch');
       await dialog().getByText('Only these').click();
@@ -255,7 +255,7 @@ export function tour(the: () => TestOperatorPage): void {
       expect((await call(made)).status).to.equal(200);
     });
 
-    it('money is credited once, to the last digit', async () => {
+    it('a credit is booked only once, and with its exact amount', async () => {
       const balanceUsd = () =>
         the()
           .gateway.balance(key)
@@ -271,7 +271,7 @@ export function tour(the: () => TestOperatorPage): void {
       await picture('account');
     });
 
-    it('a key is revoked only after a confirmation, and then its next call is refused', async () => {
+    it('a key is revoked only after a confirmation, and the gateway refuses its next call', async () => {
       await page.getByRole('button', { name: 'Revoke web' }).click();
       await dialog().getByRole('button', { name: 'Keep it' }).click();
       expect((await call()).status).to.equal(200);
@@ -310,7 +310,7 @@ export function tour(the: () => TestOperatorPage): void {
       await picture('ledger');
     });
 
-    it('the audit log has every change of the hour', async () => {
+    it('the audit log contains every change that the operator made', async () => {
       await go('Audit');
       const actions = page.getByRole('table', { name: /Changes/ }).locator('tbody td:nth-child(2)');
       await page
@@ -350,6 +350,6 @@ export function tour(the: () => TestOperatorPage): void {
       expect(answer.status).to.equal(401);
     });
 
-    it('the browser reported no error on any page of the hour', () => expect(window.complaints).to.deep.equal([]));
+    it('the browser logs no error on any page of the tour', () => expect(window.complaints).to.deep.equal([]));
   });
 }

@@ -18,7 +18,7 @@ describe('an API key that a client sends', () => {
     assert.deepEqual(refused({ expiresAtMs: AT_MS }), expired);
   });
 
-  it("is refused if the client's address is outside its ranges, and the error names the address", () => {
+  it("is refused if the client's address is outside the key's ranges, and the error names the address", () => {
     const access = { addresses: ['203.0.113.0/24', '2001:db8::/32'] };
     assert.equal(refused(access, { address: '203.0.113.9' }), undefined);
     assert.equal(refused(access, { address: '::ffff:203.0.113.9' }), undefined);

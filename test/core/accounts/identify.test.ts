@@ -130,7 +130,7 @@ describe('API keys', () => {
   describe('that are unknown', () => {
     const ask = (over: ReturnType<typeof keysOver>, shown = key) => identify(over.keys, 'x-api-key', shown);
 
-    it('are looked up once in 5 s, and then found if another node has created them', async () => {
+    it('are looked up once in 5 s, and are then found if another node has created them', async () => {
       let nowMs = 0;
       const table = new Map<string, FindKeyOutcome>();
       const over = keysOver(table, undefined, 10, () => nowMs);
@@ -151,7 +151,7 @@ describe('API keys', () => {
       assert.equal(over.asked.length, 2);
     });
 
-    it('are found at once when this node creates them', async () => {
+    it('are found at once when this node itself creates them', async () => {
       const table = new Map<string, FindKeyOutcome>();
       const over = keysOver(table);
       assert.equal(await code(ask(over)), 'INVALID_API_KEY');
@@ -160,7 +160,7 @@ describe('API keys', () => {
       await ask(over);
     });
 
-    it('are not remembered while the ledger is being filled', async () => {
+    it('are not cached as unknown while the ledger is being filled', async () => {
       const table = new Map<string, FindKeyOutcome>([[hashApiKey(key), { outcome: 'not_ready' }]]);
       const over = keysOver(table);
       assert.equal(await code(ask(over)), 'LEDGER_UNAVAILABLE');
@@ -235,7 +235,7 @@ describe('API keys', () => {
       assert.equal(over.reads(), 0);
     });
 
-    it('are looked up again when the cached state is old, because an operator may have lifted the block', async () => {
+    it('are looked up again when the cached settings are old, because an operator may have lifted the block', async () => {
       const allowed = access(Date.now() + 60_000);
       let nowMs = Date.now();
       const state = { status: 'active', settings: allowed } as const;

@@ -19,11 +19,11 @@ describe('the format of an API key', () => {
     }
   });
 
-  it('never changes: a key issued once stays valid for ever', () => {
+  it('never changes, so that a key once issued stays valid', () => {
     assert.ok(isApiKey('sk-svc-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcd36XqiH'));
   });
 
-  it('refuses a key in which one character is changed, at any position', () => {
+  it('rejects a key in which one character is changed, at any position', () => {
     const key = makeApiKey();
     for (let place = 0; place < key.length; place += 1) {
       const other = key[place] === 'x' ? 'y' : 'x';
@@ -31,7 +31,7 @@ describe('the format of an API key', () => {
     }
   });
 
-  it('refuses a key with spaces, invisible characters, another length or another prefix', () => {
+  it('rejects a key with spaces, invisible characters, another length or another prefix', () => {
     const key = makeApiKey();
     const rest = key.slice(7);
     for (const wrong of [
@@ -48,7 +48,7 @@ describe('the format of an API key', () => {
     }
   });
 
-  it('stores a hash, and the first 11 and last 4 characters for display', () => {
+  it('allows only a hash, and the first 11 and last 4 characters for display, to be stored', () => {
     assert.equal(hashApiKey('abc'), 'ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad');
     assert.deepEqual(displayParts('sk-svc-0123456789'), { prefix: 'sk-svc-0123', suffix: '6789' });
   });

@@ -47,12 +47,12 @@ describe('the route table', () => {
     });
   }
 
-  it('says which methods a path has', () => {
+  it('returns the methods that a path has', () => {
     assert.deepEqual(table.find('POST', '/a/fixed'), { allow: ['DELETE', 'GET', 'HEAD'] });
     assert.deepEqual(table.methodsOf('/a/1'), ['DELETE', 'GET', 'HEAD']);
   });
 
-  it('refuses two routes with the same pattern, even if their parameters have different names', () => {
+  it('rejects two routes with the same pattern, even if their parameters have different names', () => {
     assert.throws(
       () => table.add('GET', '/a/{name}', 'twice'),
       /GET \/a\/\{name\} conflicts with the existing route GET \/a\/\{id\}/,
@@ -117,7 +117,7 @@ describe('the router', () => {
   });
   after(() => server.close());
 
-  it('answers 405 with Allow for another method, and 404 for unknown paths only', async () => {
+  it('answers 405 with Allow for a wrong method, and 404 only for unknown paths', async () => {
     const answer = await fetch(`${server.url}/show/1`, { method: 'DELETE' });
     assert.equal(answer.status, 405);
     assert.equal(answer.headers.get('allow'), 'GET, HEAD, POST');
@@ -146,7 +146,7 @@ describe('the router', () => {
     assert.ok((await answer.text()).includes('LEDGER_UNAVAILABLE'));
   });
 
-  it('cuts the response off when its handler fails halfway', async () => {
+  it('destroys the connection when a handler fails in the middle of its response', async () => {
     const answer = await fetch(`${server.url}/half`);
     await rejection(answer.text());
   });

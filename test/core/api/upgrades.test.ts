@@ -71,7 +71,7 @@ describe('an HTTP upgrade request', () => {
       asked.end(body);
     });
 
-  it('leaves no connection open when it is refused and its client has closed', async () => {
+  it('leaves no open connection when it is refused and its client has disconnected', async () => {
     const connections = () =>
       new Promise<number>((resolve, reject) => {
         server.getConnections((error, count) => (error ? reject(error) : resolve(count)));
@@ -92,7 +92,7 @@ describe('an HTTP upgrade request', () => {
     return all;
   };
 
-  it('goes to the route that accepts it', async () => {
+  it('goes to the upgrade handler of the route at its path', async () => {
     const { status, socket } = await ask('/echo/one');
     expect([status, await heard(socket)]).to.deep.equal([101, 'one: hello']);
   });
@@ -112,7 +112,7 @@ describe('an HTTP upgrade request', () => {
     expect([status, body]).to.deep.equal([200, `POST /v1/messages?a=b ${large}`]);
   });
 
-  it('waits for the earlier request on its connection, and ends nothing else', async () => {
+  it('waits for the response to an earlier request on its connection', async () => {
     const { port } = server.address() as AddressInfo;
     const client = connect(port, '127.0.0.1');
     let answered = '';

@@ -93,7 +93,7 @@ for (const [name, open] of Object.entries(OUTPUTS)) {
     }
 
     if (name !== 'a file')
-      it('are dropped and counted above 4 MB if nobody reads them; every accepted line is written whole', async () => {
+      it('are dropped and counted above 4 MB if no process reads them; every accepted line is written completely', async () => {
         const dropped = await write(40_000);
         // Besides 4 MB of these lines, what the system itself keeps is accepted.
         expect(40_000 - dropped).to.be.within(1, 5_000_000 / 500);
@@ -101,7 +101,7 @@ for (const [name, open] of Object.entries(OUTPUTS)) {
         expect(lines.every(({ level, msg }) => level === 30 && msg === 'call')).to.equal(true);
       });
 
-    it('keep their order, and do not mix with other lines', async () => {
+    it('keep their order, and are never interleaved with other lines', async () => {
       const read = output.read(child);
       for (const bytes of [500, 3_000]) expect(await write(90, bytes)).to.equal(0);
       const lines = await linesOf(read, 360);
@@ -109,7 +109,7 @@ for (const [name, open] of Object.entries(OUTPUTS)) {
       expect(numbers).to.deep.equal([1, 2].flatMap(() => Array.from({ length: 90 }, (_, at) => at)));
     });
 
-    it('are written when the process exits, also if they are long', async () => {
+    it('are written before the process exits, even if they are long', async () => {
       const read = output.read(child);
       expect(await write(3, 10_000)).to.equal(0);
       child.disconnect();

@@ -4,7 +4,7 @@ import { DenseSet } from '../../../core/base/dense-set';
 describe('a dense set', () => {
   const some = (count: number) => Array.from({ length: count }, (_, name) => ({ name, place: -1 }));
 
-  it('has what was added and not deleted, whatever is deleted', () => {
+  it('contains exactly the items that were added and not deleted, in whatever order they are deleted', () => {
     const items = some(50);
     const set = new DenseSet<(typeof items)[number]>();
     const expected = new Set<(typeof items)[number]>();
@@ -20,7 +20,7 @@ describe('a dense set', () => {
     expect(set.all()).to.have.members([...expected]);
   });
 
-  it('ignores what it does not have', () => {
+  it('ignores the deletion of an item that it does not contain', () => {
     const [one, other, third] = [{ place: -1 }, { place: -1 }, { place: -1 }];
     const set = new DenseSet<{ place: number }>();
     set.add(one);

@@ -4,7 +4,7 @@ import { ERRORS, type ErrorCode, errorEnvelope, fail, GatewayError } from '../..
 const codes = Object.keys(ERRORS) as ErrorCode[];
 
 describe('the error catalogue', () => {
-  it('names every error in capitals and describes it in a sentence', () => {
+  it('has a name in capitals and a sentence as the description for every error', () => {
     for (const code of codes) {
       expect(code).to.match(/^[A-Z]+(_[A-Z]+)*$/);
       expect(ERRORS[code].summary, code).to.match(/^[A-Z].*\.$/);
@@ -28,7 +28,7 @@ describe('the error catalogue', () => {
     }
   });
 
-  it('includes message, param and details if they are given, and never the cause', () => {
+  it('includes message, param and details if they are set, and never the cause', () => {
     const error = fail('INVALID_FIELD', {
       message: 'max_tokens is missing',
       param: 'max_tokens',

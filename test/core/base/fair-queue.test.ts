@@ -19,7 +19,7 @@ describe('a queue that serves accounts in turn', () => {
       expect(order.join(' ')).to.equal(served);
     });
 
-  it('accepts no more calls than its length, and drops those that stop waiting', () => {
+  it('accepts no more calls than its length, and drops calls that stop waiting', () => {
     const queue = new FairQueue<string>(2);
     expect(['a1', 'a2', 'b1'].map((call) => queue.push(call.charAt(0), call))).to.deep.equal([true, true, false]);
     queue.remove('a', 'a1');

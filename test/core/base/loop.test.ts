@@ -37,7 +37,7 @@ describe('a background loop', () => {
     await loop.stop();
   });
 
-  it('never pauses longer at rest than it may, and never without a pause', () => {
+  it('never pauses much longer than configured while the process is idle, and never without a pause', () => {
     for (const ms of [1, 125, 4_999, 5_000, 30_000])
       for (let nowMs = 0; nowMs < 12_000; nowMs += 7.5) {
         const pauseMs = pauseAtRest(ms, nowMs);
@@ -46,7 +46,7 @@ describe('a background loop', () => {
       }
   });
 
-  it('pauses longer while the process rests, and runs at once when that ends', async () => {
+  it('pauses longer while the process is idle, and runs at once when the process becomes busy', async () => {
     const times = { resting: 0, usual: 0 };
     const begin = (of: keyof typeof times, atRestMs?: number) => {
       const work = async () => {
@@ -63,7 +63,7 @@ describe('a background loop', () => {
     await Promise.all(loops.map((loop) => loop.stop()));
   });
 
-  it('treats several wakes within a short time as one', async () => {
+  it('treats several wake-ups within a short time as one', async () => {
     let times = 0;
     const loop = startLoop(
       async () => {
@@ -83,7 +83,7 @@ describe('a background loop', () => {
     expect(times).to.equal(2);
   });
 
-  it('continues after a failure, reports the number of failures in a row, and drops wakes from a failed run', async () => {
+  it('continues after a failure, reports the number of consecutive failures, and drops wake-ups from a failed run', async () => {
     const told: number[] = [];
     let times = 0;
     const loop = startLoop(
@@ -100,7 +100,7 @@ describe('a background loop', () => {
     expect(told).to.deep.equal([1, 2, 1, 2]);
   });
 
-  it('reports only the first failure of a row', async () => {
+  it('reports only the first of several consecutive failures', async () => {
     const told: string[] = [];
     const tell = onFirstFailure((error) => told.push(String(error)));
     for (const [message, times] of [

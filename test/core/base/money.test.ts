@@ -30,18 +30,18 @@ describe('amounts of money', () => {
   });
 
   for (const text of ['', '-1', '+1', '1e3', '.5', '5.', '01', '1,5', ' 1', '1 ', 'NaN', 'Infinity', '0x10', '1_000']) {
-    it(`are refused as ${JSON.stringify(text)}, which is not a plain decimal`, () => {
+    it(`are rejected as ${JSON.stringify(text)}, which is not a plain decimal`, () => {
       expect(() => parseUsd(text)).to.throw(RangeError, 'decimal amount');
     });
   }
 
-  it('are accepted up to the largest that Lua counts exactly, and refused above', () => {
+  it('are accepted up to the largest amount that Lua counts exactly, and rejected above it', () => {
     expect(parseUsd('90071992.54740991')).to.equal(MAX_AMOUNT_E8);
     expect(() => parseUsd('90071992.54740992')).to.throw(RangeError, 'at most USD 90071992.54740991');
     expect(() => parseUsd('9'.repeat(400))).to.throw(RangeError, 'at most USD');
   });
 
-  it('is rounded up in plain numbers as in integers of any size', () => {
+  it('are rounded up in plain numbers exactly as in integers of any size', () => {
     const edges = fc.nat(9_007_199_253).chain((e8) => fc.constantFrom(-1, 0, 1).map((more) => e8 * 1_000_000 + more));
     const e14 = fc.oneof(fc.maxSafeNat(), edges).filter((each) => each >= 0);
     void fc.assert(
@@ -51,7 +51,7 @@ describe('amounts of money', () => {
     );
   });
 
-  it('are divided by rounding up, by less than a whole unit', () => {
+  it('are rounded up when they are divided, by less than one unit', () => {
     void fc.assert(
       fc.property(fc.bigInt({ min: 0n, max: 10n ** 30n }), fc.bigInt({ min: 1n, max: 10n ** 12n }), (above, below) => {
         const quotient = divideRoundingUp(above, below);

@@ -44,12 +44,12 @@ describe('settings', () => {
     expect(problemsOf({ name: {} })[0]?.message).to.equal('expected string, not an object');
   });
 
-  it('are never shown in an error if a secret could stand in the wrong place', () => {
+  it('never appear in an error, because a misplaced value could be a secret', () => {
     for (const { message } of problemsOf({ name: 'n', attempts: 'hush', limits: 'hush', wait: 'hush', mode: 'hush' }))
       expect(message).not.to.contain('hush');
   });
 
-  it('name an unknown setting, its place and the known settings', () => {
+  it('report an unknown setting with its path and the known settings', () => {
     const [problem] = problemsOf({ name: 'n', limits: { bites: 1 } });
     expect(problem).to.deep.equal({
       path: ['limits', 'bites'],
@@ -77,7 +77,7 @@ describe('settings', () => {
     expect(() => parseDuration('soon')).to.throw(RangeError);
   });
 
-  it('refuse a duration longer than a timer can wait', () => {
+  it('reject a duration longer than a timer can wait', () => {
     expect(parseDuration('9999h')).to.equal(2 ** 31 - 1);
   });
 });

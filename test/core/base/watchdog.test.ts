@@ -32,13 +32,13 @@ describe('the watchdog', () => {
     return output;
   }
 
-  it('reports that the event loop is blocked, even if the block begins as soon as clients are served', async () => {
+  it('reports a blocked event loop, even if the block begins as soon as the process serves clients', async () => {
     expect(await logOf("block('plugin blocking', 2_000);")).to.match(
       /"by":"plugin blocking".*"msg":"the event loop was blocked"/,
     );
   });
 
-  it('reports the owner whose code has blocked the event loop longest, if the code of another owner runs after it', async () => {
+  it("reports the owner whose code blocked the event loop longest, even if another owner's code runs afterwards", async () => {
     const output = await logOf("block('policy blocking', 2_000); block('policy innocent', 800);");
     expect(output).to.match(/"by":"policy blocking".*"msg":"the event loop was blocked"/);
     expect(output).not.to.include('policy innocent');

@@ -6,7 +6,7 @@ const keep = (store: AnswerStore, rid: string, bytes: number, account = 'own') =
   store.begin(rid, account)(answer(bytes));
 
 describe('the store of responses for repeated calls', () => {
-  it('drops the oldest responses when a new one needs their room', () => {
+  it('drops the oldest responses when a new one needs their space', () => {
     const store = new AnswerStore({ maxBytes: 10_000, maxAgeMs: 1_000 });
     for (const rid of ['one', 'two', 'three']) keep(store, rid, 3_000);
     assert.equal(store.find('one'), undefined);
@@ -15,7 +15,7 @@ describe('the store of responses for repeated calls', () => {
     assert.ok(store.bytes > 6_000 && store.bytes <= 10_000);
   });
 
-  it('takes the room of a new response from the account with the most bytes', () => {
+  it('takes the space for a new response from the account with the most stored bytes', () => {
     const store = new AnswerStore({ maxBytes: 10_000, maxAgeMs: 1_000 });
     keep(store, 'honest', 1_000);
     for (let count = 0; count < 50; count += 1) keep(store, `flood ${count}`, 1_000, 'other');
@@ -27,7 +27,7 @@ describe('the store of responses for repeated calls', () => {
     assert.ok(store.bytes <= 10_000);
   });
 
-  it('drops a response that has expired, and frees its room', () => {
+  it('drops an expired response, and frees its space', () => {
     let now = 0;
     const store = new AnswerStore({ maxBytes: 10_000, maxAgeMs: 1_000 }, () => now);
     keep(store, 'one', 100);
@@ -38,7 +38,7 @@ describe('the store of responses for repeated calls', () => {
     assert.equal(store.bytes, 0);
   });
 
-  it('reports that a call has ended after it has stored the response', async () => {
+  it('reports the end of a call only after it has stored the response', async () => {
     const store = new AnswerStore({ maxBytes: 10_000, maxAgeMs: 1_000 });
     assert.equal(store.whenEnded('one'), undefined);
     const end = store.begin('one', 'own');
@@ -48,7 +48,7 @@ describe('the store of responses for repeated calls', () => {
     assert.equal(store.whenEnded('one'), undefined);
   });
 
-  it('reports that a call has ended without a response, and accepts none afterwards', async () => {
+  it('reports the end of a call without a response, and accepts no response for the call afterwards', async () => {
     const store = new AnswerStore({ maxBytes: 10_000, maxAgeMs: 1_000 });
     const end = store.begin('one', 'own');
     const found = store.whenEnded('one')?.then(() => store.find('one'));

@@ -36,12 +36,12 @@ describe('the session of a call', () => {
     it(`${session === undefined ? 'is not found' : 'is found'} in a user_id of ${name}`, () =>
       expect(sessionInMetadata(JSON.stringify({ user_id: userId }))).to.equal(session));
 
-  it('is undefined for metadata of any other kind', () => {
+  it('is undefined for metadata in any other format', () => {
     for (const metadata of [undefined, 'null', '1', '"text"', '[]', '{}'])
       expect(sessionInMetadata(metadata)).to.equal(undefined);
   });
 
-  it('has an agent if the client names one', () => {
+  it('includes an agent id if the client sends one', () => {
     expect(agentOf({ 'x-claude-code-agent-id': 'agent-a1' })).to.equal('agent-a1');
     expect(agentOf({ 'x-claude-code-session-id': SESSION })).to.equal(undefined);
   });
@@ -64,7 +64,7 @@ describe('the session id in a usage record', () => {
     expect(ids.recorded(ids.recorded('two words'))).to.equal(ids.recorded('two words'));
   });
 
-  it("names the parts of vendors' caches alike wherever the secret is the same, and by account", () => {
+  it("uses the same secret as the names of vendors' cache parts, which are equal only for equal secret, account and name", () => {
     const name = ids.cacheName('account', 'plan');
     expect(name)
       .to.match(/^[0-9a-f]{32}$/)

@@ -20,7 +20,7 @@ describe('an adapter that signs requests', () => {
       (error: unknown) => error,
     );
 
-  it('may return its headers directly or as a promise', async () => {
+  it('may return the headers directly or as a promise', async () => {
     expect(signing((_request, credential) => ({ 'x-signature': credential }))).to.deep.equal({
       'x-signature': 'secret',
     });
@@ -35,7 +35,7 @@ describe('an adapter that signs requests', () => {
     expect(await rejected(signing(async () => failing()))).to.be.instanceOf(AdapterFault);
   });
 
-  it('is refused when `sign` or `framing` is not a function', () => {
+  it('is rejected at registration when `sign` or `framing` is not a function', () => {
     const refused: readonly (readonly [object, RegExp])[] = [
       [{ sign: 'x' }, /has sign, and not as a function/],
       [{ framing: { mediaType: 'x' } }, /has a `framing` without the function `open`/],
@@ -44,7 +44,7 @@ describe('an adapter that signs requests', () => {
       expect(() => registerAdapter({ ...sampleAdapter('wrong', ['chat']), ...wrong })).to.throw(message);
   });
 
-  it('fails the attempt when signing does not resolve within 10 s', async () => {
+  it('fails the attempt when `sign` does not resolve within 10 s', async () => {
     const clock = mock.timers;
     clock.enable({ apis: ['setTimeout'] });
     const late = rejected(signing(() => new Promise(() => undefined)));

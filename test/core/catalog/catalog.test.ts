@@ -41,12 +41,12 @@ function refusalOf(make: () => unknown): CatalogProblem {
 
 describe('the catalog', () => {
   describe('with entries of different upstreams', () => {
-    it('joins those that share an alias; all their names then mean this model', () => {
+    it('joins entries that share an alias into one model, which all their names then find', () => {
       const catalog = catalogOf({ a: { one: ['large'] }, b: { two: ['large'] }, c: { three: ['two'] } });
       for (const name of ['one', 'two', 'three', 'large']) expect(entriesOf(catalog.find(name))).to.have.length(3);
     });
 
-    it('joins those whose names differ in spelling only', () => {
+    it('joins entries into one model if their names differ only in spelling', () => {
       const catalog = catalogOf({
         a: { 'large-4.5': [] },
         b: { 'Vendor/Large-4-5-20251101': [] },
@@ -57,7 +57,7 @@ describe('the catalog', () => {
         expect(entriesOf(catalog.find(name))).to.have.length(3);
     });
 
-    it('joins the same entries in whatever order the file lists them', () => {
+    it('joins the same entries, whatever their order in the file', () => {
       void fc.assert(
         fc.property(fc.shuffledSubarray(['a', 'b', 'c', 'd'], { minLength: 4, maxLength: 4 }), (order) => {
           const all: Record<string, Names> = { a: { x: ['p'] }, b: { y: ['q'] }, c: { z: ['p', 'q'] }, d: { w: [] } };
@@ -70,25 +70,25 @@ describe('the catalog', () => {
   });
 
   describe('with two models of one upstream', () => {
-    it('refuses an alias that would join them', () => {
+    it('refuses an alias that both models share', () => {
       const problem = refusalOf(() => catalogOf({ a: { one: ['same'], two: ['same'] } }));
       expect(problem.message).to.equal('"same" makes "one" and "two" of upstream "a" the same model');
       expect([problem.upstream, problem.model]).to.deep.equal(['a', 'two']);
     });
 
-    it('refuses an entry of another upstream that has both their names', () => {
+    it('refuses an entry of another upstream that has the names of both models', () => {
       const problem = refusalOf(() => catalogOf({ a: { one: [], two: [] }, b: { both: ['one', 'two'] } }));
       expect(problem.message).to.equal('"two" makes "two" and "one" of upstream "a" the same model');
     });
 
-    it('keeps them apart if their normalised names are equal: exact names work, the normalised one is ambiguous', () => {
+    it('keeps both models if their normalised names are equal: exact names work, the normalised name is ambiguous', () => {
       const catalog = catalogOf({ a: { 'large-20250101': [], 'large-20251101': [] }, b: { 'large-20251101': [] } });
       expect(entriesOf(catalog.find('large-20250101'))).to.deep.equal(['a:large-20250101']);
       expect(entriesOf(catalog.find('large-20251101'))).to.have.members(['a:large-20251101', 'b:large-20251101']);
       expect(catalog.find('large')).to.deep.equal({ ambiguous: ['large-20250101', 'large-20251101'] });
     });
 
-    it('never joins them, for any set of upstreams, models and aliases', () => {
+    it('never joins both models, for any set of upstreams, models and aliases', () => {
       const word = fc.constantFrom('m', 'M', 'v/m', 'm-latest', 'n', 'N_1', 'n-1', 'n.1', 'o');
       const models = fc.dictionary(word, fc.uniqueArray(word, { maxLength: 2 }), { minKeys: 1, maxKeys: 3 });
       void fc.assert(
@@ -114,7 +114,7 @@ describe('the catalog', () => {
     });
   });
 
-  it("accepts an upstream's own name only for the model of that upstream", () => {
+  it("accepts an upstream's own name for a model only at that upstream", () => {
     const catalog = catalogOf({ a: { 'large-4.5': ['large'] }, b: { 'vendor/large-4-5': [] } });
     const model = catalog.findExact('a', 'large-4.5');
     expect(model?.entries).to.have.length(2);
@@ -130,14 +130,14 @@ describe('the catalog', () => {
       expect(catalog.findExact(upstream, name), `${upstream} ${name}`).to.equal(undefined);
   });
 
-  it('suggests similar names for an unknown name', () => {
+  it('suggests similar names when a name is unknown', () => {
     const catalog = catalogOf({ a: { 'acme-large': ['acme-huge'] } });
     expect(catalog.find('acme-lagre')).to.deep.equal({ unknown: true, nearest: ['acme-large', 'acme-huge'] });
     expect(catalog.find('')).to.deep.equal({ unknown: true, nearest: [] });
     for (const name of ['__proto__', 'constructor', 'toString']) expect(catalog.find(name)).to.have.property('unknown');
   });
 
-  it('shows a model under the name that its upstream of the best tier uses, and the other names as aliases', () => {
+  it('shows a model under the name of its best-tier upstream, with the other names as aliases', () => {
     const { models } = buildCatalog([
       sampleUpstream('reseller', [sampleModel('vendor.large', { aliases: ['large'] })]),
       sampleUpstream('vendor', [sampleModel('large')], { tier: 'official' }),
@@ -159,7 +159,7 @@ describe('the catalog', () => {
     const namesFor = (protocol: 'messages' | 'chat') =>
       'found' in lookup ? catalog.candidates(lookup.found, protocol).map(({ upstream }) => upstream.name) : [];
 
-    it('returns the enabled upstreams that speak the protocol', () => {
+    it('returns the enabled upstreams that speak the protocol of the call of the call', () => {
       expect(namesFor('messages')).to.have.members(['both', 'messages-only']);
       expect(namesFor('chat')).to.deep.equal(['both']);
     });
@@ -181,18 +181,18 @@ describe('the catalog', () => {
       expect(allows([], 'large')).to.equal(false);
     });
 
-    it('allows a model that the list names in any spelling or by an alias', () => {
+    it('allows a model that the list names in any spelling or by any alias', () => {
       for (const name of ['large', 'large-4.5', 'LARGE_4_5', 'vendor/Large-4-5'])
         expect(allows(['other', name], 'large-4.5')).to.equal(true);
       expect(allows(['other', 'larger'], 'large-4.5')).to.equal(false);
     });
 
-    it('allows one snapshot of a model without the other', () => {
+    it('allows one snapshot of a model without allowing another snapshot', () => {
       expect(allows(['small-20250101'], 'small-20250101')).to.equal(true);
       expect(allows(['small-20250101'], 'small-20251101')).to.equal(false);
     });
 
-    it('allows every snapshot by the name that they share', () => {
+    it('allows every snapshot of a model if the list has the name that all snapshots share', () => {
       expect(allows(['small'], 'small-20250101')).to.equal(true);
       expect(allows(['small'], 'small-20251101')).to.equal(true);
       expect(allows(['small'], 'large')).to.equal(false);

@@ -17,7 +17,7 @@ describe('the prices of customers', () => {
     expect(none.priceOf(undefined)(model)).to.equal(model.price);
   });
 
-  it('multiply every rate, threshold, variant and piece, each rounded up', () => {
+  it('multiply every rate, threshold rate, variant and piece price by the markup, and round each up', () => {
     const plain = plainPrice(
       { input: 1n, output: 1_500n },
       { tokens: 9, rates: plainPrice({ input: 3n, output: 5n }).rates },
@@ -34,7 +34,7 @@ describe('the prices of customers', () => {
     expect(price.possible).to.have.length(2);
   });
 
-  it('are found in a list by the name or an alias of the model in any spelling, and include variants that the upstream may choose', () => {
+  it('are found in a price list by any name, alias or spelling, and include variants that the upstream may choose', () => {
     const own = plainPrice({ input: 7n, output: 8n });
     const prices = new CustomerPrices(
       new Map([['partner', { factorE8: 200_000_000n, models: new Map([['large-2-1', own]]) }]]),
@@ -47,7 +47,7 @@ describe('the prices of customers', () => {
     expect(priceOf(priced(upstreams, 'small')).rates.input).to.equal(2n);
   });
 
-  it('never cost more than a hold of the same tokens', () => {
+  it('never make a call cost more than its hold for the same tokens', () => {
     const amount = fc.bigInt({ min: 0n, max: 10_000_000_000n });
     const factor = fc.integer({ min: 10, max: 10_000 }).map((each) => (each / 100).toFixed(2));
     const tokens = fc.integer({ min: 0, max: 1_000_000 });
@@ -60,7 +60,7 @@ describe('the prices of customers', () => {
     );
   });
 
-  it('are undefined for a price list that is not configured', () => {
+  it('are undefined if the markup names a price list that is not configured', () => {
     expect(none.has('gone')).to.equal(false);
     expect(() => none.priceOf('gone')).to.throw('"gone"');
     expect(() => none.check('gone')).to.throw('(none is configured)');

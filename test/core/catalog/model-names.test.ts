@@ -15,16 +15,17 @@ describe('model names', () => {
     ['acme-4', 'acme-4'],
     ['acme-1234', 'acme-1234'],
   ] as const) {
-    it(`normalises "${name}" to "${normalised}"`, () => expect(normaliseModelName(name)).to.equal(normalised));
+    it(`are normalised: "${name}" becomes "${normalised}"`, () =>
+      expect(normaliseModelName(name)).to.equal(normalised));
   }
 
-  it('suggest the nearest names first, at most three', () => {
+  it('suggest at most three similar names, nearest first', () => {
     const known = ['large', 'larger', 'largest', 'barge', 'small'];
     expect(nearestNames('larg', known)).to.deep.equal(['large', 'barge', 'larger']);
     expect(nearestNames('LARGE', known)[0]).to.equal('large');
   });
 
-  it('suggest nothing when no name is near', () => {
+  it('suggest nothing when no known name is similar', () => {
     expect(nearestNames('gpt', ['acme-large-4-5'])).to.deep.equal([]);
     expect(nearestNames('x'.repeat(5_000), ['acme-large-4-5'])).to.deep.equal([]);
   });

@@ -39,7 +39,7 @@ function exactNumerator(used: Usage, { rates, above }: Price): bigint {
 }
 
 describe('the cost of usage', () => {
-  it('is the exact sum, rounded up once', () => {
+  it('is the exact sum, rounded up once to 1e-8 USD to 1e-8 USD', () => {
     void fc.assert(
       fc.property(usage, price, (used, charged) => {
         const exact = exactNumerator(used, charged);
@@ -65,7 +65,7 @@ describe('the cost of usage', () => {
     );
   });
 
-  it('rises, and never falls, with every further token', () => {
+  it('never falls when a further token is added', () => {
     void fc.assert(
       fc.property(usage, price, (used, charged) => {
         const flat = { ...charged, above: undefined };
@@ -81,13 +81,13 @@ describe('the cost of usage', () => {
     expect(costOf(usageOf({ input: 1, output: 1 }), charged)).to.equal(1_800n);
   });
 
-  it('is one unit for any fraction of a unit', () => {
+  it('is 1e-8 USD for any fraction of 1e-8 USD', () => {
     expect(costOf(usageOf({ input: 1 }), samplePrice(1n, 0n))).to.equal(1n);
     expect(costOf(usageOf({ input: 1, output: 1 }), samplePrice(1n, 1n))).to.equal(1n);
     expect(costOf(UNKNOWN_USAGE, samplePrice(1n, 1n))).to.equal(0n);
   });
 
-  it('uses the higher price for a whole pass only if its input is above the threshold', () => {
+  it('uses the higher rate for a whole pass only if the input of the pass is above the threshold', () => {
     const charged = samplePrice(1_000_000n, 0n, { above: { rates: samplePrice(2_000_000n, 0n).rates, tokens: 100 } });
     expect(costOf(usageOf({ input: 100 }), charged)).to.equal(100n);
     expect(costOf(usageOf({ input: 101 }), charged)).to.equal(202n);
@@ -100,7 +100,7 @@ describe('the cost of usage', () => {
     expect(totalInputTokens(UNKNOWN_USAGE)).to.equal(0);
   });
 
-  it('is held at the dearest kind of input, the dearest tier and the dearest candidate', () => {
+  it('is held at the highest rate of any input kind, tier and candidate', () => {
     const charged = samplePrice(1n, 1n, { cacheWrite1h: 8_000_000n });
     expect(maxCost(10, 0, charged.possible)).to.equal(80n);
     const tiered = samplePrice(1n, 1n, { above: { rates: samplePrice(9_000_000n, 5_000_000n).rates, tokens: 1 } });

@@ -178,7 +178,7 @@ describe('the configuration', () => {
       configuration = load(SOUND);
     });
 
-    it('gives the pipelines in order, each action with its defaults', () => {
+    it('returns the pipelines in order, each step with the defaults of its settings', () => {
       const [normal] = configuration.pipelines;
       expect(normal?.name).to.equal('normal');
       expect(normal?.endpoints).to.deep.equal([
@@ -192,7 +192,7 @@ describe('the configuration', () => {
       ]);
     });
 
-    it('gives the upstreams with their defaults', () => {
+    it('returns the upstreams with the defaults of their settings', () => {
       const [acme] = configuration.catalog.upstreams;
       expect(acme).to.include({ name: 'acme', tier: 'standard', weight: 1, allowPrivate: false });
       expect(acme?.credential).to.include({ value: 'hush', weight: 1 });
@@ -207,13 +207,13 @@ describe('the configuration', () => {
       });
     });
 
-    it('holds for 4096 output tokens by default, at most maxOutput', () => {
+    it('holds money for 4096 output tokens by default, or for maxOutput if that is lower', () => {
       expect(configuration.catalog.models[0]?.entries[0]?.model.estimatedMaxTokens).to.equal(2_000);
       const [model] = load(changed('maxOutput: 2000', 'maxOutput: 9000')).catalog.models;
       expect(model?.entries[0]?.model.estimatedMaxTokens).to.equal(4_096);
     });
 
-    it('serves a model without output for embeddings only, and any other model in the protocols that it names', () => {
+    it('serves a model without output only for embeddings, and any other model in its configured protocols', () => {
       const text = changed('adapter: sample-messages', 'adapter: [sample-messages, sample-chat, sample-embeddings]');
       const served = (more: string) => {
         const { catalog } = load(text.replace('maxOutput: 2000', more));
@@ -226,7 +226,7 @@ describe('the configuration', () => {
       expect(served('maxOutput: 0\n        protocols: [embeddings]')).to.deep.equal(['embeddings']);
     });
 
-    it('reads every price exactly, down to 0.00000001 and with a threshold', () => {
+    it('reads prices exactly, down to 0.00000001 and with a threshold', () => {
       const price =
         '{ input: 0.00000001, output: 0.0000005, cacheWrite: "0.125", cacheWrite1h: 1e-7, cacheRead: 0.1, above: { tokens: 5, input: 0.3, output: 22.5 } }';
       const [model] = load(changed('{ input: 3, output: 15 }', price)).catalog.models;
@@ -248,7 +248,7 @@ describe('the configuration', () => {
       });
     });
 
-    it('has a revision that changes with the file and with nothing else', () => {
+    it('has a revision that changes only when the text of the file changes', () => {
       expect(load(SOUND, {}).revision).to.equal(configuration.revision);
       expect(load(`${SOUND}# a word\n`).revision).not.to.equal(configuration.revision);
     });
@@ -262,12 +262,12 @@ describe('the configuration', () => {
     };
     const fromFile = changed('{ env: ACME_KEY }', '{ file: keys/acme }');
 
-    it('disables the upstream if the variable is unset, empty or blank', () => {
+    it("disables the upstream if the credential's environment variable is unset, empty or blank", () => {
       for (const env of [{}, { ACME_KEY: '' }, { ACME_KEY: ' \n' }])
         expect(disabledOf(SOUND, env)).to.deep.equal([undefined, 'ACME_KEY is not set']);
     });
 
-    it('disables the upstream if the file does not exist or is empty', () => {
+    it("disables the upstream if the credential's file does not exist or is empty", () => {
       expect(disabledOf(fromFile)).to.deep.equal([undefined, 'the credential file keys/acme is missing']);
       expect(disabledOf(fromFile, {}, { 'keys/acme': '\n' })).to.deep.equal([
         undefined,
@@ -300,7 +300,7 @@ describe('the configuration', () => {
     const problemsIn = (folder: string, env: NodeJS.ProcessEnv = {}) => problemsOfFolder(folder, env).join('\n');
 
     for (const file of ['../secret', 'link', 'folder/acme', '/etc/hostname', '.tollgate/admin-token', 'a/../../x']) {
-      it(`refuses ${file}, which is outside the folder of credentials`, () => {
+      it(`refuses ${file}, because it is outside the folder of credentials`, () => {
         const { inside } = folders(file);
         expect(problemsIn(inside))
           .to.match(/credential\.file: .*CREDENTIALS_DIR/)
@@ -308,7 +308,7 @@ describe('the configuration', () => {
       });
     }
 
-    it('reads it from the folder that CREDENTIALS_DIR names', () => {
+    it('reads the file from the folder that CREDENTIALS_DIR names', () => {
       for (const file of ['keys/acme', 'folder/acme']) {
         const { inside, outside } = folders(file);
         symlinkSync(join(outside, 'keys'), join(outside, 'folder'));
@@ -320,7 +320,7 @@ describe('the configuration', () => {
       expect(read(inside, { CREDENTIALS_DIR: outside }).catalog.upstreams[0]?.disabled).to.match(/link is missing/);
     });
 
-    it('refuses a file in the data folder, wherever that is', () => {
+    it('refuses a file in the data folder, wherever the data folder is', () => {
       const folder = temporaryFolder({
         'gateway.config.yml': withFile('data/admin-token'),
         'data/admin-token': 'hush',
@@ -349,7 +349,7 @@ describe('the configuration', () => {
     const withSettings = (settings: string, adapter = '[chat, embeddings]') =>
       changed('adapter: sample-messages', `adapter: ${adapter}\n    adapterSettings: ${settings}`);
 
-    it('accepts a setting that only one of two adapters knows, with the defaults of that adapter', () => {
+    it("accepts a setting that only one of two adapters has, and adds that adapter's defaults", () => {
       const [acme] = load(withSettings('{ auth: api-key }', '[chat, regional]')).catalog.upstreams;
       expect(acme?.adapterSettings).to.deep.equal({ auth: 'api-key', region: 'here' });
     });
@@ -357,7 +357,7 @@ describe('the configuration', () => {
     it('refuses a WebSocket for an upstream whose adapter signs requests', () => {
       const text = changed('adapter: sample-messages', 'webSocket: true\n    adapter: signing');
       expect(problemsOf(text).join('\n')).to.match(
-        /webSocket: is not possible with an adapter that signs each request/,
+        /webSocket: is not supported with an adapter that signs each request/,
       );
     });
 
@@ -373,7 +373,7 @@ describe('the configuration', () => {
       ['{ headers: { x-a: "a\\nb" } }', /adapterSettings\.headers\.x-a: expected printable ASCII in one line/],
     ];
     for (const [settings, message] of refused)
-      it(`refuses ${settings}`, () => {
+      it(`refuses the adapter settings ${settings}`, () => {
         const problems = problemsOf(withSettings(settings)).filter((each) => each.includes('adapterSettings'));
         expect(problems, 'once for both adapters').to.have.length(1);
         expect(problems[0]).to.match(message);
@@ -384,7 +384,7 @@ describe('the configuration', () => {
     const withReporting = (text: string) =>
       changed('credential: { env: ACME_KEY }', `credential: { env: ACME_KEY }\n    reporting: { ${text} }`);
 
-    it("reads them at the upstream's address, or names the variable of a missing credential", () => {
+    it("reads the reports at the upstream's URL, or names the missing variable of their credential", () => {
       const reportingOf = (text: string) => load(withReporting(text)).catalog.upstreams[0]?.reporting;
       const read = reportingOf("vendor: openai, credential: { env: ACME_KEY }, alarmAboveUsd: '0.25'");
       expect(read).to.include({ vendor: 'openai', credential: 'hush', alarmAboveE8: 25_000_000n });
@@ -401,7 +401,8 @@ describe('the configuration', () => {
       ['vendor: openai, credential: { env: ADMIN_TOKEN }', /reporting\.credential\.env: ADMIN_TOKEN is reserved/],
       ['vendor: openai, credential: { env: ACME_KEY }, alarmAboveUsd: -1', /reporting\.alarmAboveUsd: expected/],
     ] as const)
-      it(`refuses { ${text} }`, () => expect(problemsOf(withReporting(text)).join('\n')).to.match(message));
+      it(`refuses the report settings { ${text} }`, () =>
+        expect(problemsOf(withReporting(text)).join('\n')).to.match(message));
   });
 
   describe('with several ways to give credentials', () => {
@@ -409,7 +410,7 @@ describe('the configuration', () => {
     const upstreamOf = (text: string, env: NodeJS.ProcessEnv = ENV) =>
       load(withCredentials(text), env).catalog.upstreams[0];
 
-    it('reads a list with names and weights', () => {
+    it('reads a list of credentials with names and weights', () => {
       const env = { ...ENV, OTHER: 'more' };
       const { credentials = [] } =
         upstreamOf('credentials: [{ env: ACME_KEY, weight: 3 }, { env: OTHER, name: spare }]', env) ?? {};
@@ -419,18 +420,18 @@ describe('the configuration', () => {
       ]);
     });
 
-    it('warns of a missing credential while another is set', () => {
+    it('warns of a missing credential even if the upstream has another one', () => {
       const { catalog, warnings } = load(withCredentials('credentials: [{ env: ACME_KEY }, { env: OTHER }]'));
       expect(catalog.upstreams[0]?.disabled).to.equal(undefined);
       expect(warnings.map(({ message }) => message)).to.deep.equal([
-        'serviceEndpoints.acme.credentials: upstream "acme" is asked without one of its credentials: OTHER is not set',
+        'serviceEndpoints.acme.credentials: upstream "acme" is called without one of its credentials: OTHER is not set',
       ]);
       expect(upstreamOf('credentials: [{ env: ACME_KEY }, { env: OTHER }]', {})?.disabled).to.equal(
         'ACME_KEY is not set; OTHER is not set',
       );
     });
 
-    it('runs no credential command only to check the file', () => {
+    it('runs no credential command while it only checks the file', () => {
       const folder = temporaryFolder({ 'gateway.config.yml': withCredentials('credential: { command: [bin/token] }') });
       const [acme] = read(folder, ENV).catalog.upstreams;
       expect([acme?.disabled, acme?.credential.missing]).to.deep.equal([
@@ -439,7 +440,7 @@ describe('the configuration', () => {
       ]);
     });
 
-    it('refuses a program outside the folder of credentials', () => {
+    it('refuses a credential command outside the folder of credentials', () => {
       for (const program of ['/bin/sh', '../token', '.tollgate/token'])
         expect(problemsOf(withCredentials(`credential: { command: [${program}, -c, id] }`)).join('\n')).to.match(
           /credential\.command: .* is outside the credentials folder; move the program there/,
@@ -455,20 +456,20 @@ describe('the configuration', () => {
         'credentials: [{ env: ACME_KEY }, { env: ACME_KEY }]',
         /credentials\.?\[?1\]?: the name "env ACME_KEY" is used twice/,
       ],
-      ['credential: { env: ACME_KEY, refreshEvery: 5m }', /refreshEvery: is only valid with `command` and `cloud`/],
+      ['credential: { env: ACME_KEY, refreshEvery: 5m }', /refreshEvery: is valid only with `command` or `cloud`/],
       ['credential: { command: token }', /credential\.command: expected array/],
       ['credential: { cloud: azure }', /credential\.cloud: expected one of aws, google/],
       ['credentials: []', /credentials: expected at least 1 entry/],
     ];
     for (const [text, message] of refused)
-      it(`refuses ${text}`, () => {
+      it(`refuses the credential ${text}`, () => {
         const lines = text.split(/, (?=credentials)/).join('\n    ');
         expect(problemsOf(withCredentials(lines)).join('\n')).to.match(message);
       });
   });
 
   for (const name of ['ADMIN_TOKEN', 'DATABASE_URL', 'REDIS_URL', 'TOLLGATE_TOKEN', 'PGPASSWORD']) {
-    it(`refuses ${name} as a credential of an upstream and as a variable of the configuration`, () => {
+    it(`refuses ${name} both as a credential of an upstream and as a variable of the configuration`, () => {
       const env = { [name]: 'hush', ACME_KEY: 'hush' };
       const texts = [
         changed('{ env: ACME_KEY }', `{ env: ${name} }`),
@@ -593,7 +594,7 @@ describe('the configuration', () => {
       'more held for than can be answered',
       'maxOutput: 2000',
       'maxOutput: 2000\n        estimatedMaxTokens: 2001',
-      'gateway.config.yml:16:9: serviceEndpoints.acme.models.large-4.5.estimatedMaxTokens: expected at most maxOutput (2000)',
+      'gateway.config.yml:16:9: serviceEndpoints.acme.models.large-4.5.estimatedMaxTokens: expected at most the value of maxOutput (2000)',
     ],
     [
       'a model without output at an upstream without embeddings',
@@ -629,7 +630,7 @@ describe('the configuration', () => {
       'an address that is none',
       'https://api.acme.example/base',
       'https://api acme',
-      'gateway.config.yml:8:5: serviceEndpoints.acme.url: is not a valid address',
+      'gateway.config.yml:8:5: serviceEndpoints.acme.url: is not a valid URL',
     ],
     [
       "an upstream's name that cannot be a host name",
@@ -642,12 +643,12 @@ describe('the configuration', () => {
   describe('with sections of plugins', () => {
     const withOffering = (text: string) => `${SOUND}offerings:\n  tiny: ${text}\n`;
 
-    it('passes a section with its defaults to the plugin', () => {
+    it('passes each section, completed with its defaults, to its plugin', () => {
       const { sections } = load(withOffering('{ model: large }'));
       expect(sections.get('offerings')).to.deep.equal({ tiny: { model: 'large', hourlyUsd: 1 } });
     });
 
-    it('checks a section by its schema and then by its plugin', () => {
+    it('checks a section first by its schema and then by its plugin', () => {
       expect(problemsOf(withOffering('{ model: large, hourlyUsd: -1 }'))).to.deep.equal([
         'gateway.config.yml:34:25: offerings.tiny.hourlyUsd: expected at least 0',
       ]);
@@ -659,8 +660,7 @@ describe('the configuration', () => {
 
   describe('with one mistake', () => {
     for (const [what, from, to, problem] of WRONG) {
-      it(`is refused with file, line and column for ${what}`, () =>
-        expect(problemsOf(changed(from, to))).to.include(problem));
+      it(`reports file, line and column for ${what}`, () => expect(problemsOf(changed(from, to))).to.include(problem));
     }
   });
 
@@ -673,7 +673,7 @@ describe('the configuration', () => {
     }
   });
 
-  it('reports all problems at once, of whatever kind', () => {
+  it('reports all its problems at once, of whatever kind', () => {
     const text = SOUND.replace('http: { port: 8080 }', 'http:\n  port: ${NO_SUCH_PORT}')
       .replace('methods: [POST] }\n  fast', 'methods: [PUSH] }\n  fast')
       .replace('[/fast/v1/messages]', '[/fast/v1/*]')
@@ -701,7 +701,7 @@ describe('the configuration', () => {
     ]);
   });
 
-  it('reports how many required parts a nearly empty file lacks', () => {
+  it('reports how many required members a nearly empty file lacks', () => {
     expect(problemsOf('http: { port: 1 }\n')).to.have.members(
       ['admin', 'apiEndpoints', 'serviceEndpoints', 'policies', 'pipelines'].map(
         (key) => `gateway.config.yml:1:1: "${key}" is missing`,
@@ -710,7 +710,7 @@ describe('the configuration', () => {
     expect(problemsOf('- a list\n')).to.include('gateway.config.yml:1:1: expected object, not an array');
   });
 
-  it('never shows a secret that stands in the wrong place', () => {
+  it('never shows a secret that is in the wrong setting', () => {
     const misplaced: readonly (readonly [string, string])[] = [
       ['credential: { env: ACME_KEY }', 'credential: ${ACME_KEY}'],
       ['https://api.acme.example/base', 'https://user:${ACME_KEY}@'],
@@ -728,13 +728,13 @@ describe('the configuration', () => {
   describe('of the system', () => {
     const system = (text: string) => readSystemSettings(temporaryFolder({ 'system.config.yml': text }), {}).settings;
 
-    it('lists the plugins to load and leaves their settings to them', () => {
+    it('lists the plugins to load, and each plugin checks its own settings', () => {
       const settings = system('plugins:\n  usage: { package: ./usage, days: 5 }\n');
       expect(settings.plugins['usage']).to.deep.equal({ package: './usage', days: 5 });
       expect(settings.fastLane).to.equal(true);
     });
 
-    it('is refused for a plugin without a package and for an unknown name', () => {
+    it('is refused if a plugin has no package or if a name is unknown', () => {
       expect(() => system('plugins:\n  usage: {}\nfastlane: false\n')).to.throw(
         ConfigurationError,
         /system\.config\.yml:3:1: fastlane: unknown setting "fastlane"; did you mean "fastLane"\?\n?[\s\S]*system\.config\.yml:2:3: plugins\.usage: "package" is missing/,

@@ -28,7 +28,7 @@ describe('the shipped price lists', () => {
     });
   }
 
-  it('fill in what a model of the configuration omits, and override nothing', () => {
+  it('supply only what a model of the configuration omits, and override nothing', () => {
     const { completed, problems } = complete({ from: 'anthropic', context: 7 });
     expect(problems).to.deep.equal([]);
     expect(completed).to.deep.include({ from: 'anthropic', context: 7, maxOutput: 128_000 });
@@ -36,11 +36,11 @@ describe('the shipped price lists', () => {
     expect(completed).not.to.have.property('date');
   });
 
-  it('complete a model of another name if `from` names the model in the list', () => {
+  it('supply the values of a model with another name if `from` names the model in the list', () => {
     expect(complete({ from: 'anthropic/claude-opus-5' }).completed).to.deep.include({ created: '2026-07-24' });
   });
 
-  it('name the available lists or models when the configuration names an unknown one', () => {
+  it('are named in the error when a configuration names an unknown list or model', () => {
     expect(complete({ from: 'antropic' }).problems).to.deep.equal([
       {
         path: ['serviceEndpoints', 'acme', 'models', 'claude-opus-5-5', 'from'],

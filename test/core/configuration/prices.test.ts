@@ -21,7 +21,7 @@ function cost(price: Price, variant: Omit<Pass, 'counts'>): bigint {
 }
 
 describe('the price of a configuration', () => {
-  it('multiplies by factors and replaces by prices of its own, in any combination', () => {
+  it('applies factors and replacement prices of variants, in any combination', () => {
     const { price, problems } = read({
       ...PLAIN,
       tiers: { priority: { factor: 2 }, flex: { factor: '0.5' } },
@@ -37,7 +37,7 @@ describe('the price of a configuration', () => {
     expect(cost(price, { tier: 'priority', speed: 'fast', geo: 'us' })).to.equal(9_900_000n);
   });
 
-  it('uses the dearer of two variants if both set their own price', () => {
+  it('has the highest rates of two requested variants if both set their own price', () => {
     const { price } = read({
       ...PLAIN,
       tiers: { priority: { input: 50, output: 60 } },
@@ -47,7 +47,7 @@ describe('the price of a configuration', () => {
     expect(cost(price, { tier: 'priority', speed: 'fast' })).to.equal(7_000_000n);
   });
 
-  it('refuses a factor that gives a price more than 8 decimals, and names the meter', () => {
+  it('is refused if a factor leads to more than 8 decimals, and the error names the meter', () => {
     const { problems } = read({ input: '0.00000001', output: 10, geos: { us: { factor: 1.1 } } });
     expect(problems[0]).to.deep.equal({
       path: ['price', 'geos', 'us', 'factor'],
@@ -55,21 +55,21 @@ describe('the price of a configuration', () => {
     });
   });
 
-  it('refuses a variant without a price that the upstream may answer with', () => {
+  it('is refused if the upstream may answer with a variant that has no price', () => {
     const { problems } = read(PLAIN, { ...NONE, tiers: ['priority'] });
     expect(problems).to.deep.equal([
       { path: ['mayAnswerWith', 'tiers', '0'], message: '"priority" has no price under price.tiers' },
     ]);
   });
 
-  it('uses the dearest price of its kind for a meter without a price, and lists these meters', () => {
+  it('charges a meter without a price at the highest rate of its kind, and lists these meters', () => {
     const { price } = read({ ...PLAIN, audioInput: 40 });
     expect(price.rates).to.include({ audioCacheRead: 4_000_000_000n, imageInput: 4_000_000_000n });
     expect(price.rates).to.include({ cacheRead: 200_000_000n, imageOutput: 1_000_000_000n });
     expect([...price.unpriced].sort()).to.deep.equal(['audioOutput', 'imageInput', 'imageOutput']);
   });
 
-  it('never exceeds the hold within its bounds, whichever variant the upstream answers with', () => {
+  it('never leads to a charge above the hold within the token bounds, whichever variant the answer has', () => {
     const rate = fc.integer({ min: 0, max: 100_000 }).map((cents) => cents / 100);
     const card = fc.record({ input: rate, output: rate, cacheRead: rate, cacheWrite: rate, cacheWrite1h: rate });
     const above = fc.option(fc.tuple(card, fc.integer({ min: 1, max: 200_000 })), { nil: undefined });

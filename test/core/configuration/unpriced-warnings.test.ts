@@ -21,7 +21,7 @@ describe('The check of a configuration', () => {
   const warned = (more: object, pipelines = [pipeline('forward')]) =>
     unpricedWarnings([sampleUpstream('acme', models, more)], pipelines).map(({ message }) => message);
 
-  it('warns once for an upstream, with its models that lack prices for tools of clients', () => {
+  it('warns once for each upstream, and names its models that lack prices for tools of clients', () => {
     const [message, ...others] = warned({});
     expect(others).to.deep.equal([]);
     expect(message).to.match(
@@ -29,7 +29,7 @@ describe('The check of a configuration', () => {
     );
   });
 
-  it('does not warn where the operator has decided, or nobody is asked', () => {
+  it('does not warn if the operator has configured unpriced tools, or if the upstream is disabled', () => {
     expect(warned({ unpricedTools: 'forward' })).to.deep.equal([]);
     expect(warned({ unpricedTools: 'refuse' })).to.deep.equal([]);
     expect(warned({ disabled: 'ACME_KEY is not set' })).to.deep.equal([]);

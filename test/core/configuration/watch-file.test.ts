@@ -21,7 +21,7 @@ describe('the watcher of a file', () => {
     return told;
   }
 
-  it('reports that the file is written, replaced, removed and created again', async () => {
+  it('reports that the file was written, replaced, removed or created again', async () => {
     const folder = temporaryFolder({ 'a.yml': 'one' });
     const path = join(folder, 'a.yml');
     const told = watched(path);
@@ -36,7 +36,7 @@ describe('the watcher of a file', () => {
     await until('it is told of', () => told.changes === 4);
   });
 
-  it('reports that a folder behind the path is swapped, as Kubernetes does with a ConfigMap', async () => {
+  it('reports that a folder in the path was replaced, as Kubernetes does with a ConfigMap', async () => {
     const folder = temporaryFolder({ '..one/a.yml': 'one', '..two/a.yml': 'two' });
     symlinkSync('..one', join(folder, '..data'));
     symlinkSync('..data/a.yml', join(folder, 'a.yml'));
@@ -46,7 +46,7 @@ describe('the watcher of a file', () => {
     await until('it is told of', () => told.changes === 1);
   });
 
-  it('reports nothing during a write, or after a write of the same content', async () => {
+  it('reports nothing during a write, or after a write that leaves the content unchanged', async () => {
     const folder = temporaryFolder({ 'a.yml': 'one' });
     const path = join(folder, 'a.yml');
     const told = watched(path);

@@ -24,21 +24,21 @@ function refusalOf(text: string, env: NodeJS.ProcessEnv = {}): string {
 }
 
 describe('a YAML file', () => {
-  it('with a bracket that is not closed is refused by its first errors alone', () => {
+  it('with an unclosed bracket is refused with only its first errors', () => {
     const lines = refusalOf(`a: [\n${'b: { c: 1 }\n'.repeat(100)}`).split('\n');
     expect(lines).to.have.lengthOf(3);
     expect(lines[0]).to.match(/^a\.yml:2:/);
   });
 
   describe('with variables', () => {
-    it('has their values in the places of their names, even inside a text', () => {
+    it('is parsed with each variable replaced by its value, even inside a text', () => {
       expect(valueRead('a: ${X}\nb: http://${HOST}:${PORT}/x', { X: 'hello', HOST: 'h', PORT: '81' })).to.deep.equal({
         a: 'hello',
         b: 'http://h:81/x',
       });
     });
 
-    it('parses an unquoted value as YAML and keeps a quoted one as text', () => {
+    it("parses an unquoted variable's value as YAML and keeps a quoted one as text", () => {
       expect(valueRead('a: ${N}\nb: "${N}"\nc: \'${N}\'\nd: ${T}', { N: '8080', T: 'true' })).to.deep.equal({
         a: 8080,
         b: '8080',
@@ -47,14 +47,14 @@ describe('a YAML file', () => {
       });
     });
 
-    it('uses the default if the variable is unset or empty', () => {
+    it('uses the default of a variable that is unset or empty', () => {
       const text = 'a: ${X:-5}\nb: ${X:-}\nc: ${X:-a:b}';
       expect(valueRead(text)).to.deep.equal({ a: 5, b: null, c: 'a:b' });
       expect(valueRead(text, { X: '' })).to.deep.equal({ a: 5, b: null, c: 'a:b' });
       expect(valueRead(text, { X: '7' })).to.deep.equal({ a: 7, b: 7, c: 7 });
     });
 
-    it('reports each variable that is not set, with line and column', () => {
+    it('reports each unset variable without a default, with line and column', () => {
       expect(refusalOf('a: 1\nb:\n  - ${ONE}\n  - x${TWO}${THREE}')).to.equal(
         [
           'a.yml:3:5: the environment variable ONE is not set; set it, or give a default with ${ONE:-default}',
@@ -64,7 +64,7 @@ describe('a YAML file', () => {
       );
     });
 
-    it('leaves $${NAME} as ${NAME}', () => {
+    it('reads $${NAME} as the text ${NAME}', () => {
       expect(valueRead('a: $${X}\nb: "$${X} and ${X}"', { X: 'x' })).to.deep.equal({ a: '${X}', b: '${X} and x' });
     });
 
@@ -82,12 +82,12 @@ describe('a YAML file', () => {
       '${OTHER}',
       '$&',
     ]) {
-      it(`keeps the value ${JSON.stringify(secret)} as one text`, () => {
+      it(`keeps the value ${JSON.stringify(secret)} of a variable as one text`, () => {
         expect(valueRead('a: ${X}\nz: 1', { X: secret })).to.deep.equal({ a: secret, z: 1 });
       });
     }
 
-    it('never changes its structure and never shows a value, whatever the value is', () => {
+    it("keeps its structure and never shows a variable's value, whatever the value is", () => {
       void fc.assert(
         fc.property(fc.string({ unit: 'binary', minLength: 1 }), (value) => {
           const read = valueRead('a: ${X}\nb: "${X}"\nc: [1, 2]', { X: value }) as Record<string, unknown>;
@@ -98,24 +98,26 @@ describe('a YAML file', () => {
       );
     });
 
-    it('does not show a secret in an error of another part of the file', () => {
+    it('does not show a secret in an error about another part of the file', () => {
       expect(refusalOf('a: ${SECRET}\nb: ${NOT_SET}', { SECRET: 'hush' })).not.to.contain('hush');
       expect(refusalOf('a: ${SECRET}\nb: [1', { SECRET: 'hush' })).not.to.contain('hush');
     });
   });
 
-  it('is refused with line and column if it is not YAML', () => {
+  it('is refused with line and column if it is not valid YAML', () => {
     expect(refusalOf('a: 1\nb: [1, 2\n')).to.match(/^a\.yml:3:1: /);
     expect(refusalOf('a:\n\t- 1\n')).to.match(/^a\.yml:2:1: .*[Tt]ab/);
   });
 
-  it('is refused if it has a name twice, at the second place', () => {
+  it('is refused if a mapping has a name twice, with the position of the second one', () => {
     expect(refusalOf('a: 1\nb: 2\na: 3\n')).to.equal('a.yml:3:1: Map keys must be unique');
     expect(refusalOf('x:\n  a: 1\n  a: 3\n')).to.equal('a.yml:3:3: Map keys must be unique');
   });
 
-  it('is refused if an alias has no anchor, at the place of the alias', () => {
-    expect(refusalOf('a: 1\nb: *nothing\n')).to.equal('a.yml:2:4: there is no anchor &nothing before this');
+  it('is refused if an alias has no anchor, with the position of the alias', () => {
+    expect(refusalOf('a: 1\nb: *nothing\n')).to.equal(
+      'a.yml:2:4: the anchor &nothing is not defined before this alias',
+    );
     expect(valueRead('a: &x 5\nb: *x\n')).to.deep.equal({ a: 5, b: 5 });
   });
 
@@ -131,7 +133,7 @@ describe('a YAML file', () => {
     expect(refusalOf(levels.join(''))).to.match(/^a\.yml: has aliases that stand for more than 10000 values/);
   });
 
-  it('is refused by its path if it does not exist, with the variable that sets the path', () => {
+  it('is refused if it does not exist, with its path and the variable that sets the path', () => {
     expect(() => readYamlFile(join(temporaryFolder({}), 'gone.yml'), {})).to.throw(
       ConfigurationError,
       'gone.yml: cannot be read (ENOENT); TOLLGATE_CONFIG_DIR names the folder it is looked for in',

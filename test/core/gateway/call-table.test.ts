@@ -76,7 +76,7 @@ describe('the table of model calls', () => {
     it(`routes ${path} to ${expected}`, async () => expect(await served(plain, { path })).to.equal(expected));
   }
 
-  it('prefers a specific host to any host, whatever their order', async () => {
+  it('prefers a route for one host to a route for any host, whatever their order', async () => {
     const any = pipeline('any', [{}]);
     const specific = pipeline('specific', [{ host: 'api.example' }]);
     for (const pipelines of [
@@ -89,7 +89,7 @@ describe('the table of model calls', () => {
     }
   });
 
-  it('takes "*" for any host and a "*" inside for one label', async () => {
+  it('matches any host with "*", and exactly one label with a "*" inside a host name', async () => {
     const hosts = [
       pipeline('any', [{ host: '*', paths: ['/a'] }]),
       pipeline('label', [{ host: '*.p.example', paths: ['/b'] }]),
@@ -105,7 +105,7 @@ describe('the table of model calls', () => {
     ['api.example.', 'api.example'],
     ['[::1]:8080', '[::1]'],
   ] as const) {
-    it(`reads the host ${host} as ${expected}`, () =>
+    it(`reads the Host header ${host} as ${expected}`, () =>
       expect(hostOf(sampleRequest('GET', '/', { host }))).to.equal(expected));
   }
 });

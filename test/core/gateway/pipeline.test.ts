@@ -95,7 +95,7 @@ describe('a step that never resolves', () => {
     return { run, response, lines, finish };
   }
 
-  it('fails the call with 500 after stepTimeout, and the log names its policy', async () => {
+  it('fails the call with 500 after stepTimeout, and the log names the policy of the step', async () => {
     const { run, response, lines, finish } = await runFor(20, false);
     await run;
     expect(response.statusCode).to.equal(500);
@@ -104,7 +104,7 @@ describe('a step that never resolves', () => {
     finish();
   });
 
-  it('is not timed out if its policy bounds its own waiting', async () => {
+  it('is not timed out if its policy limits its own waiting time', async () => {
     const { run, response, finish } = await runFor(1, true);
     await new Promise((later) => setTimeout(later, 30));
     expect(response.headersSent).to.equal(false);
@@ -114,13 +114,13 @@ describe('a step that never resolves', () => {
 });
 
 describe('a pipeline', () => {
-  it('runs its steps in order and ends with the one that answers', async () => {
+  it('runs its steps in order and ends with the step that answers', async () => {
     const { seen, response } = await run(continues('a'), continues('b'), answers('c'), continues('d'));
     expect(seen).to.deep.equal(['a', 'b', 'c']);
     expect(response.body).to.equal('c');
   });
 
-  it('runs a synchronous step without waiting, and answers the error that it throws', async () => {
+  it('runs a synchronous step without waiting, and answers with the error that the step throws', async () => {
     const key = { accountId: 'a', keyId: 'k', settings: { rev: 0, name: '', allowedModels: undefined } };
     const seen: string[] = [];
     const throwsAtOnce: AnyStep = (call) => {
@@ -141,7 +141,7 @@ describe('a pipeline', () => {
   });
 
   describe('with a step that throws', () => {
-    it('answers with the envelope of the error and runs no later step', async () => {
+    it("answers with the error's envelope and runs no later step", async () => {
       const { seen, response } = await run(throws(fail('INVALID_FIELD', { param: 'model' })), continues('after'));
       expect(seen).to.deep.equal([]);
       expect(response.statusCode).to.equal(400);
@@ -153,14 +153,14 @@ describe('a pipeline', () => {
       expect(response.getHeader('x-routing-fallback')).to.equal('false');
     });
 
-    it('hides from the client what is not meant for it', async () => {
+    it('does not show the client an internal error', async () => {
       const { response } = await run(throws(new Error('the password is hush')));
       expect(response.statusCode).to.equal(500);
       expect(response.body).not.to.contain('hush').and.not.to.contain('    at ');
       expect(response.json['error']).to.include({ code: 'INTERNAL_ERROR' });
     });
 
-    it('cuts off a response that has begun, and appends nothing', async () => {
+    it('cuts off a response that has already begun, and appends nothing', async () => {
       const { response } = await run(() => async (_call, _request, given) => {
         given.writeHead(200);
         throw new Error('too late');
@@ -171,7 +171,7 @@ describe('a pipeline', () => {
   });
 
   describe('with refusal hooks', () => {
-    it('runs the last added first, before the error is sent, each with the error of the previous hook', async () => {
+    it('runs the last added hook first, before the error is sent, and passes each hook the error of the previous one', async () => {
       const { seen, response } = await run(
         withCall((call, notes) => {
           call.onRefusal(async (error) => {
@@ -196,12 +196,12 @@ describe('a pipeline', () => {
       call.onEnd(async () => void seen.push('last added'));
     });
 
-    it('runs the last added first, once, after the answer', async () => {
+    it('runs each end-of-call handler once after the answer, the last added one first', async () => {
       const { seen } = await run(twoEndings, answers('answer'));
       expect(seen).to.deep.equal(['answer', 'last added', 'first added']);
     });
 
-    it('runs them before it sends an error', async () => {
+    it('runs the end-of-call handlers before it sends an error', async () => {
       const { seen, response } = await run(
         twoEndings,
         withCall((call, notes, given) => call.onEnd(async () => void notes.push(`sent: ${given.headersSent}`))),
@@ -211,7 +211,7 @@ describe('a pipeline', () => {
       expect(response.statusCode).to.equal(404);
     });
 
-    it('runs all of them even if one fails, and the client still receives the error', async () => {
+    it('runs all end-of-call handlers even if one fails, and the client still receives the error', async () => {
       const { seen, response } = await run(
         twoEndings,
         withCall((call) => call.onEnd(async () => Promise.reject(new Error('this ending fails on purpose')))),
@@ -223,7 +223,7 @@ describe('a pipeline', () => {
   });
 
   describe('whose client disconnects', () => {
-    it('aborts the running step, runs none after it, and frees what the call took', async () => {
+    it('aborts the running step, runs no later step, and runs the end-of-call handlers that free resources', async () => {
       const { seen, response } = await run(
         withCall((call, notes, given) => {
           call.onEnd(async () => void notes.push('given back'));
@@ -237,7 +237,7 @@ describe('a pipeline', () => {
       expect(response.headersSent).to.equal(false);
     });
 
-    it('records 499 before the endings run, even if hooks fail', async () => {
+    it('records 499 before the end-of-call handlers run, even if refusal hooks fail', async () => {
       let facts: Call['facts'] | undefined;
       const { seen } = await run(
         withCall((call, notes, given) => {

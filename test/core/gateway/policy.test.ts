@@ -8,7 +8,7 @@ const schema = { type: 'object', properties: {} } as const;
 const attempts = { type: 'object', properties: { attempts: { type: 'integer', default: 4 } } } as const;
 
 describe('definePolicy', () => {
-  it('closes the schema, and passes the checked settings to `prepare`', () => {
+  it('makes the schema reject unknown members, and passes the checked settings to `prepare`', () => {
     let given: unknown;
     const policy = definePolicy({
       ...base,
@@ -28,7 +28,7 @@ describe('definePolicy', () => {
   });
 
   // The compiler is the test here. Each declaration below is an error, and one without an error makes `npm run check` fail.
-  it('makes the compiler refuse a step that differs from its declaration', () => {
+  it('makes the TypeScript compiler reject a step that differs from its declaration', () => {
     const key = { accountId: 'a', keyId: 'k', settings: { rev: 0, name: 'n', allowedModels: undefined } };
     definePolicy({
       ...base,

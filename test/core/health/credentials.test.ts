@@ -35,7 +35,7 @@ describe("the health of an upstream's credentials", () => {
     [30_000, 30_000],
     [86_400_000, 3_600_000],
   ] as const)
-    it(`a rate-limited credential rests for ${expected} ms if Retry-After is ${retryAfterMs}`, () => {
+    it(`pauses a rate-limited credential for ${expected} ms if Retry-After is ${retryAfterMs}`, () => {
       expect(chosen()).to.deep.equal(['first', 'second']);
       expect(refuse(candidate, 429, retryAfterMs)).to.deep.equal({
         credential: 'first',
@@ -48,7 +48,7 @@ describe("the health of an upstream's credentials", () => {
       expect(chosen()).to.deep.equal(['first', 'second']);
     });
 
-  it('a credential that is refused again rests twice as long, up to 15 minutes, until an answer resets it', () => {
+  it('doubles the pause of a credential that is refused again, up to 15 minutes, until the upstream answers with it', () => {
     for (const expected of [60_000, 120_000, 240_000, 480_000, 900_000, 900_000]) {
       refuse(candidate, 401);
       expect(restMs('first')).to.equal(expected);
@@ -59,7 +59,7 @@ describe("the health of an upstream's credentials", () => {
     expect(restMs('first')).to.equal(60_000);
   });
 
-  it('a refused credential does not count against the upstream while another one is usable', () => {
+  it('does not count a refused credential as a failure of the upstream while another credential is usable', () => {
     for (let call = 0; call < 10; call += 1) refuse(candidate, 429);
     expect(health.hasFailedRecently('acme')).to.equal(false);
     expect(health.upstream('acme').restsUntilMs).to.equal(0);
@@ -69,7 +69,7 @@ describe("the health of an upstream's credentials", () => {
     expect(chosen(), 'the one that is free first').to.deep.equal(['second']);
   });
 
-  it("an upstream's only credential is still used after a refusal, and a warning is logged", () => {
+  it("keeps an upstream's only credential in use after a refusal, and logs a warning", () => {
     expect(refuse(alone, 401)).to.deep.equal({ credential: 'first', status: 401, restsForMs: undefined });
     expect(chooseCredential(alone.upstream, health, { session: undefined })).to.equal(alone.upstream.credential);
     expect(health.upstream('alone').restsUntilMs).to.equal(0);
@@ -77,7 +77,7 @@ describe("the health of an upstream's credentials", () => {
     expect(health.upstream('alone').restsUntilMs - nowMs).to.equal(7_000);
   });
 
-  it('a new secret under the same name is used at once after a refusal', () => {
+  it('makes a new secret under the same name usable at once after a refusal', () => {
     refuse(candidate, 401);
     const renewed = sampleCredential('new-secret', { name: 'first' });
     const upstream = { ...candidate.upstream, credential: renewed, credentials: [renewed, second] };
@@ -85,7 +85,7 @@ describe("the health of an upstream's credentials", () => {
     expect(names).to.include('first');
   });
 
-  it('a refused credential rests on other nodes too, even on one that starts later', () => {
+  it('pauses a refused credential on other nodes too, even on a node that starts later', () => {
     const news: HealthEvent[] = [];
     health.onEvent((each) => news.push(each));
     refuse(candidate, 429, 30_000);

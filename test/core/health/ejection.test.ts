@@ -21,7 +21,7 @@ describe('the ejection of an upstream', () => {
     ejection = new Ejection(EJECTION_RULES);
   });
 
-  it('begins with the fifth failure in a row, and lasts half a minute', () => {
+  it('begins with the fifth failure in a row, and lasts 30 s', () => {
     for (let attempt = 1; attempt < 5; attempt += 1) expect(fail(attempt)).to.equal(undefined);
     expect(ejection.state(5)).to.equal('in');
     expect(fail(5)).to.equal(30_000);
@@ -38,26 +38,26 @@ describe('the ejection of an upstream', () => {
       return ejection.failed(nowMs, failureOf(accountId, nowMs, isDial));
     };
 
-    it('does not begin while another account was answered within a minute, and begins after that', () => {
+    it('does not begin if another account got an answer within the last minute, and begins after that minute', () => {
       note('answered', false, 0);
       for (let nowMs = 1; nowMs <= 50; nowMs += 1) expect(failsFor('one', nowMs)).to.equal(undefined);
       expect(failsFor('one', 60_000)).to.equal(30_000);
     });
 
-    it('begins with those of a third account', () => {
+    it('begins when calls of a third account fail too', () => {
       note('answered', false, 0);
       for (let nowMs = 1; nowMs <= 5; nowMs += 1) failsFor('one', nowMs);
       expect(failsFor('two', 6)).to.equal(undefined);
       expect(failsFor('three', 7)).to.equal(30_000);
     });
 
-    it('begins where every account that asked has failed last, also at other nodes', () => {
+    it('begins if the last attempt of every calling account failed, even if other nodes made the attempts', () => {
       for (let nowMs = 1; nowMs <= 5; nowMs += 1) note('elsewhere', nowMs % 2 === 1, nowMs);
       for (let nowMs = 6; nowMs <= 9; nowMs += 1) expect(failsFor('one', nowMs)).to.equal(undefined);
       expect(failsFor('one', 10)).to.equal(30_000);
     });
 
-    it('begins with five failed dials of one account, but not with fewer among other failures', () => {
+    it('begins after five failed connections of one account, but not after fewer among other failures', () => {
       note('answered', false, 0);
       for (let nowMs = 1; nowMs <= 4; nowMs += 1) failsFor('one', nowMs, true);
       for (let nowMs = 5; nowMs <= 9; nowMs += 1) expect(failsFor('one', nowMs)).to.equal(undefined);
@@ -65,7 +65,7 @@ describe('the ejection of an upstream', () => {
     });
   });
 
-  it('begins when a fifth of the last twenty attempts failed', () => {
+  it('begins when four of the last twenty attempts failed', () => {
     for (let attempt = 1; attempt <= 19; attempt += 1) {
       if (attempt % 6 === 0) expect(fail(attempt * SECOND)).to.equal(undefined);
       else ejection.succeeded(attempt * SECOND, attempt * SECOND);
@@ -73,7 +73,7 @@ describe('the ejection of an upstream', () => {
     expect(fail(20 * SECOND)).to.equal(30_000);
   });
 
-  it('allows one probe at a time after its end', () => {
+  it('allows one probe at a time when its time is over', () => {
     const { atMs, outMs } = failUntilOut(ejection, 0);
     ejection.probe(atMs + outMs);
     expect(ejection.state(atMs + outMs)).to.equal('probing');
@@ -81,13 +81,13 @@ describe('the ejection of an upstream', () => {
     expect(ejection.state(atMs + outMs + 30 * SECOND)).to.equal('due');
   });
 
-  it('does not end with the answer to a call that was sent before it', () => {
+  it('is not ended by the answer to a call that was sent before the ejection', () => {
     const { atMs } = failUntilOut(ejection, 0);
     expect(ejection.succeeded(atMs - 1, atMs + SECOND)).to.equal(false);
     expect(ejection.state(atMs + SECOND)).to.equal('out');
   });
 
-  it('is neither prolonged nor restarted by calls that were sent before it and have waited since', () => {
+  it('is neither prolonged nor restarted by late failures of calls that were sent before the ejection', () => {
     const { atMs, outMs } = failUntilOut(ejection, 0);
     const dueMs = atMs + outMs;
     expect(fail(dueMs, atMs - 1)).to.equal(undefined);
@@ -97,7 +97,7 @@ describe('the ejection of an upstream', () => {
     expect(ejection.state(dueMs + 9)).to.equal('in');
   });
 
-  it('lasts longer each time it soon follows another', () => {
+  it('lasts longer each time it begins soon after an earlier ejection', () => {
     const lengths: number[] = [];
     let nowMs = 0;
     for (let time = 0; time < 3; time += 1) {
@@ -109,7 +109,7 @@ describe('the ejection of an upstream', () => {
     expect(lengths).to.deep.equal([30_000, 60_000, 90_000]);
   });
 
-  it('allows fewer probes during a long outage, down to one in five minutes', () => {
+  it('allows fewer probes during a long outage, down to one every five minutes', () => {
     let { atMs, outMs } = failUntilOut(ejection, 0);
     const lengths = [outMs];
     for (let probe = 0; probe < 20; probe += 1) {

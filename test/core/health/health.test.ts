@@ -20,20 +20,20 @@ describe('the health of upstreams', () => {
   const answer = (ms: number, stream = true) => health.answered(candidate, { accountId: 'one', ms, stream });
   const fail = (more: object = {}) => health.failed(candidate, { ...BROKEN, ...more }, FAILED);
 
-  it('follows the response times that it observes', () => {
+  it('follows changes of the observed response times', () => {
     for (let call = 0; call < 30; call += 1) answer(100);
     expect(gauge().latencyMs).to.be.closeTo(100, 1);
     for (let call = 0; call < 15; call += 1) answer(400);
     expect(gauge().latencyMs).to.be.within(360, 400);
   });
 
-  it('never compares the first token of a stream with the time of a whole answer', () => {
+  it('keeps the first-token times of streams separate from the times of whole answers', () => {
     answer(9_000, false);
     expect(gauge(true)).to.include({ isUntried: true, latencyMs: undefined });
     expect(gauge(false).latencyMs).to.equal(9_000);
   });
 
-  it('forgets failures while there are no calls', () => {
+  it('reduces its failure rate over time while there are no calls', () => {
     fail();
     expect(gauge().failureRate).to.be.closeTo(0.1, 1e-9);
     nowMs += 15_000;
@@ -46,7 +46,7 @@ describe('the health of upstreams', () => {
     ['a client that left', { outcome: 'cancelled' }],
     ['a model that is not there', { outcome: 'status', status: 404 }],
   ] as const) {
-    it(`does not count ${what}`, () => {
+    it(`does not count ${what} as a failure of the upstream`, () => {
       for (let call = 0; call < 50; call += 1) fail(more);
       expect(gauge()).to.include({ failureRate: 0, state: 'in' });
       expect(health.hasFailedRecently('acme')).to.equal(false);
@@ -57,7 +57,7 @@ describe('the health of upstreams', () => {
     ['a fault of an adapter', { outcome: 'adapter_fault' }, FAILED],
     ['a call that must not eject', {}, { ...FAILED, mayEject: false }],
   ] as const) {
-    it(`is never ejected by ${what}, whose probe leaves the next to another call`, () => {
+    it(`ignores ${what}; if it ends a probe, another call may probe the upstream`, () => {
       const failing = () => health.failed(candidate, { ...BROKEN, ...more }, attempt);
       for (let call = 0; call < 50; call += 1) failing();
       expect(gauge().state).to.equal('in');
@@ -78,28 +78,28 @@ describe('the health of upstreams', () => {
       for (let call = 0; call < 5; call += 1) fail();
     });
 
-    it('is unknown once a call may probe the upstream, and only one call does', () => {
+    it('shows no old observations once the ejection time is over, and lets only one call probe the upstream', () => {
       expect(gauge().mayBeAsked).to.equal(false);
       nowMs += 30_000;
       expect(gauge()).to.include({ mayBeAsked: true, isUntried: true, failureRate: 0 });
       health.asked(gauge());
       expect(gauge().mayBeAsked).to.equal(false);
-      expect(news.at(-1)).to.deep.equal({ upstream: 'acme', is: 'probing' });
+      expect(news.at(-1)).to.deep.equal({ upstream: 'acme', kind: 'probing' });
     });
 
-    it('starts again without old observations when the probe is answered', () => {
+    it('starts again without old observations when the upstream answers the probe', () => {
       nowMs += 30_000;
       health.asked(gauge());
       nowMs += 250;
       answer(250);
       expect(gauge()).to.include({ mayBeAsked: true, latencyMs: 250, failureRate: 0 });
-      expect(news.at(-1)).to.deep.equal({ upstream: 'acme', is: 'back' });
+      expect(news.at(-1)).to.deep.equal({ upstream: 'acme', kind: 'back' });
     });
 
-    it('allows another probe when the first was refused before it was sent, on every node', () => {
+    it('allows another probe on every node when the first one was refused before it was sent', () => {
       const other = new UpstreamHealth({ now: () => nowMs });
       health.onEvent((each) => other.apply(each));
-      other.apply({ upstream: 'acme', is: 'out', ejection: 'of another node', forMs: 30_000 });
+      other.apply({ upstream: 'acme', kind: 'out', ejection: 'of another node', forMs: 30_000 });
       nowMs += 30_000;
       const giveBack = health.asked(gauge());
       expect(other.upstream('acme').ejection.state(nowMs)).to.equal('probing');
@@ -108,7 +108,7 @@ describe('the health of upstreams', () => {
       expect(other.upstream('acme').ejection.state(nowMs)).to.equal('due');
     });
 
-    it('counts the answer to a running probe, even if other nodes report the ejection to a new node meanwhile', () => {
+    it('counts the answer to a running probe, even if another node reports the old ejection during the probe', () => {
       nowMs += 30_000;
       const standing = health.standing();
       health.asked(gauge());
@@ -119,7 +119,7 @@ describe('the health of upstreams', () => {
       expect(gauge().state).to.equal('in');
     });
 
-    it('stays good if a node that starts reports the ejection only after an operator has ended it', () => {
+    it('stays healthy if a new node reports the ejection after an operator has ended it', () => {
       const other = new UpstreamHealth({ now: () => nowMs });
       for (const each of news) other.apply(each);
       const late = other.standing();
@@ -131,7 +131,7 @@ describe('the health of upstreams', () => {
     });
   });
 
-  it('is shared: another node applies each observation once', () => {
+  it('is shared with other nodes, which apply each observation once', () => {
     const other = new UpstreamHealth({ now: () => nowMs });
     answer(100);
     answer(300);

@@ -17,16 +17,16 @@ describe('address ranges', () => {
     ['192.0.2.0/24', '::ffff:192.0.2.1', '::ffff:192.0.3.1'],
     ['::ffff:192.0.2.0/120', '192.0.2.1', '192.0.3.1'],
   ] as const) {
-    it(`include ${inside} in ${range}, and not ${outside}`, () => {
+    it(`include ${inside} in ${range}, but not ${outside}`, () => {
       assert.ok(holds(range, inside));
       assert.ok(!holds(range, outside));
     });
   }
 
-  it('include nothing that is not an address', () => {
+  it('never include a text that is not an IP address', () => {
     for (const text of ['', 'localhost', '192.0.2.1:80', '192.0.2']) assert.ok(!holds('192.0.2.0/24', text), text);
   });
 
   for (const text of ['', 'acme', '010.0.0.1', '10/8', '10.0.0.0/33', '10.0.0.0/8/8', '::/129', '10.0.0.0/'])
-    it(`reject "${text}"`, () => assert.equal(readAddressRange(text), undefined));
+    it(`reject the invalid range "${text}"`, () => assert.equal(readAddressRange(text), undefined));
 });

@@ -20,12 +20,12 @@ function arriveTogether(budget: BufferedBytes, count: number, bytes: number): nu
 }
 
 describe('The memory for large bodies', () => {
-  it('accepts as many bodies of unknown length as fit, even if all arrive at once', () => {
+  it('accepts as many bodies of unknown length as fit in memory, even if all arrive at once', () => {
     const budget = new BufferedBytes({ maxBytes: 256 * MB, maxBytesPerAccount: 64 * MB });
     expect(arriveTogether(budget, 30, 20 * MB)).to.equal(3);
   });
 
-  it('is free again once its bodies have ended', () => {
+  it('is free again after the calls that sent the bodies have ended', () => {
     const budget = new BufferedBytes({ maxBytes: 20 * MB, maxBytesPerAccount: 20 * MB });
     const endings: (() => void)[] = [];
     const owner = { accountId: 'account', onEnd: (work: () => void) => endings.push(work) };
@@ -57,20 +57,20 @@ describe('The memory for answers', () => {
     return true;
   }
 
-  it('lets all answers of an account pass whose clients read, however many arrive at once', async () => {
+  it('has room for all answers of an account whose clients read, however many arrive at once', async () => {
     const budget = new BufferedBytes(limits);
     const passed = await Promise.all(Array.from({ length: 40 }, () => passes(budget, 40 * MB)));
     expect(passed).to.deep.equal(passed.map(() => true));
     expect(budget.bytes).to.equal(0);
   });
 
-  it('lets answers of many accounts pass that do not fit all at once', async () => {
+  it('lets answers of many accounts pass one after the other if they do not fit all at once', async () => {
     const budget = new BufferedBytes(limits);
     const passed = await Promise.all(Array.from({ length: 20 }, (_, at) => passes(budget, 40 * MB, `account ${at}`)));
     expect(passed).to.deep.equal(passed.map(() => true));
   });
 
-  it('has no room for answers of an account whose clients do not read, and has it for others', async () => {
+  it('has no more room for an account whose clients do not read, but has room for other accounts', async () => {
     const budget = new BufferedBytes(limits);
     const unread = new AnswerRoom('account', budget);
     await unread.arrive(40 * MB);
@@ -84,7 +84,7 @@ describe('The memory for answers', () => {
     expect(budget.bytes).to.equal(0);
   });
 
-  it('is never exceeded by answers that are there whole, and is free after each', () => {
+  it('rejects a complete answer that exceeds the limit, and is free again after each answer', () => {
     const budget = new BufferedBytes(limits);
     const [one, two] = [new AnswerRoom('account', budget), new AnswerRoom('account', budget)];
     one.wait(60 * MB);

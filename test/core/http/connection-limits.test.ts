@@ -14,7 +14,7 @@ describe('connections to a listener', () => {
 
   const listen = async (limits: Partial<ConnectionLimits>, isProxy = (_address: string) => false) => {
     server = createServer((_, response) => response.end('here'));
-    limitConnections(server, { most: 100, mostOfAddress: 100, ...limits }, { isProxy }, quiet);
+    limitConnections(server, { max: 100, maxPerAddress: 100, ...limits }, { isProxy }, quiet);
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');
   };
@@ -36,19 +36,19 @@ describe('connections to a listener', () => {
       socket.write(HEALTH);
     });
 
-  it('are closed at once above the total limit', async () => {
-    await listen({ most: 2 });
+  it('are closed at once if they exceed the total limit', async () => {
+    await listen({ max: 2 });
     assert.deepEqual([await isServed(), await isServed(), await isServed()], [true, true, false]);
   });
 
-  it('are closed at once above the limit of their address, while other addresses are served', async () => {
-    await listen({ mostOfAddress: 2 });
+  it('are closed at once if they exceed the limit of their address, while other addresses are served', async () => {
+    await listen({ maxPerAddress: 2 });
     assert.deepEqual([await isServed(), await isServed(), await isServed()], [true, true, false]);
     assert.equal(await isServed('127.0.0.2'), true);
   });
 
-  it('stop counting when they close', async () => {
-    await listen({ mostOfAddress: 1 });
+  it('no longer count when they are closed', async () => {
+    await listen({ maxPerAddress: 1 });
     for (let turn = 0; turn < 3; turn += 1) {
       const closed = new Promise((done) => server.once('connection', (socket: Socket) => socket.once('close', done)));
       assert.equal(await isServed(), true);
@@ -57,14 +57,14 @@ describe('connections to a listener', () => {
     }
   });
 
-  it('from a trusted proxy count towards the total limit only', async () => {
-    await listen({ mostOfAddress: 1 }, (address) => address === '127.0.0.1');
+  it('from a trusted proxy count only towards the total limit', async () => {
+    await listen({ maxPerAddress: 1 }, (address) => address === '127.0.0.1');
     assert.deepEqual([await isServed(), await isServed(), await isServed()], [true, true, true]);
     assert.deepEqual([await isServed('127.0.0.2'), await isServed('127.0.0.2')], [true, false]);
   });
 
-  it('count once even if the server receives the TLS socket of one a second time', async () => {
-    await listen({ most: 1 });
+  it('count once even if the server receives the same TLS socket twice', async () => {
+    await listen({ max: 1 });
     server.prependOnceListener('connection', () => server.emit('connection', new TLSSocket(new Socket())));
     assert.equal(await isServed(), true);
   });

@@ -53,13 +53,13 @@ describe('an encoded body', function () {
     describe(`in ${encoding}`, () => {
       const encode = ENCODE[encoding];
 
-      it('is decoded, however small the pieces are in which it arrives', async () => {
+      it('the body is decoded, however small the pieces in which it arrives', async () => {
         const content = Buffer.from('{"x":"Grüße"}');
         assert.equal((await read(encode(content), { encoding, pieceBytes: 1 }).result).toString(), content.toString());
         assert((await read(encode(NOISE), { encoding, pieceBytes: 1_000 }).result).equals(NOISE));
       });
 
-      it('gets INVALID_FIELD when it is truncated anywhere', async () => {
+      it('the body gets INVALID_FIELD when it is truncated at any byte', async () => {
         const whole = encode(Buffer.from('{"x":"a body that is long enough to be cut"}'));
         for (const length of [1, 5, Math.floor(whole.length / 2), whole.length - 1])
           assert.equal(
@@ -69,7 +69,7 @@ describe('an encoded body', function () {
           );
       });
 
-      it('gets INVALID_FIELD when it is not in this encoding, and the next body is decoded', async () => {
+      it('the body gets INVALID_FIELD when it is not in this encoding, and the next valid body is decoded', async () => {
         for (const other of ['{"model":"acme-large","max_tokens":200}', '\u0000'.repeat(100), 'x'.repeat(200_000)])
           assert.equal(
             await refusal(read(Buffer.from(other), { encoding }).result),
@@ -79,21 +79,21 @@ describe('an encoded body', function () {
         assert((await read(encode(NOISE), { encoding }).result).equals(NOISE));
       });
 
-      it('is refused when its encoded or its decoded form exceeds the limit', async () => {
+      it('the body is refused when its encoded or decoded size exceeds the limit', async () => {
         const limits = { ...LIMITS, maxBytes: NOISE.length };
         assert.equal(await refusal(read(encode(NOISE.subarray(0, 1_000)), { encoding, limits }).result), 'accepted');
         const small = { ...LIMITS, maxBytes: NOISE.length - 1 };
         assert.equal(await refusal(read(encode(NOISE), { encoding, limits: small }).result), 'BODY_TOO_LARGE');
       });
 
-      it('counts towards the memory of the process in both forms', async () => {
+      it('the body counts towards the memory limit of the process in both its encoded and its decoded size', async () => {
         const sent = encode(NOISE);
         const reading = read(sent, { encoding });
         await reading.result;
         assert.equal(reading.counted(), NOISE.length + sent.length);
       });
 
-      it('needs money before more than 64 KB of it are kept', async () => {
+      it('the body is refused before more than 64 KB of it are buffered if the account has no money', async () => {
         const { result } = read(encode(Buffer.alloc(200_000, 'x')), {
           encoding,
           beforeLarge: () => Promise.reject(new Error('no money')),
@@ -101,7 +101,7 @@ describe('an encoded body', function () {
         await assert.rejects(result, /no money/);
       });
 
-      it('ends when its client disconnects', async () => {
+      it('the reading of the body ends when the client disconnects', async () => {
         const { request, result } = begin({ encoding });
         request.write(encode(NOISE).subarray(0, 1_000));
         await sleep(20);
@@ -109,7 +109,7 @@ describe('an encoded body', function () {
         await assert.rejects(result, ClientLeft);
       });
 
-      it('is refused when it arrives too slowly', async () => {
+      it('the body is refused when it arrives too slowly', async () => {
         const limits = { ...LIMITS, slowMs: 100, totalMs: 60_000 };
         const { request, result } = begin({ encoding, limits });
         request.write(encode(NOISE).subarray(0, 5));
@@ -125,14 +125,14 @@ describe('an encoded body', function () {
     zstd: zstdBomb(16_000),
   };
   for (const encoding of BODY_ENCODINGS)
-    it(`in ${encoding} that expands far too much is refused early, and little of it is kept`, async () => {
+    it(`in ${encoding} that expands too much is refused early, before much of it is in memory`, async () => {
       const { result, counted } = read(BOMBS[encoding], { encoding });
       assert.equal(await refusal(result), 'BODY_TOO_LARGE');
       const allowed = Math.max(FREE_DECODED_BYTES, 100 * BOMBS[encoding].length);
       assert(counted() <= allowed + BOMBS[encoding].length, `${counted()} bytes`);
     });
 
-  it('may expand from almost nothing to a megabyte', async () => {
+  it('may expand from a few bytes to a megabyte', async () => {
     const content = Buffer.alloc(FREE_DECODED_BYTES, ' ');
     for (const encoding of ['gzip', 'deflate', 'br'] as const)
       assert.equal((await read(ENCODE[encoding](content), { encoding }).result).length, content.length, encoding);
@@ -140,7 +140,7 @@ describe('an encoded body', function () {
     assert.equal(await refusal(read(zstdBomb(9), { encoding: 'zstd' }).result), 'BODY_TOO_LARGE');
   });
 
-  it('in zstd is decoded whole, even if the decoder still holds output at the last byte', async () => {
+  it('in zstd is decoded completely, even if the decoder still holds output at the last byte', async () => {
     for (const firstBlock of [1, 1_000, 100_000]) {
       const content = NOISE.subarray(0, firstBlock + 131_072);
       const got = await read(zstdOf(content, firstBlock), { encoding: 'zstd' }).result;
@@ -148,7 +148,7 @@ describe('an encoded body', function () {
     }
   });
 
-  it('gets INVALID_FIELD for bytes after its end, even if they arrive later', async () => {
+  it('followed by further bytes gets INVALID_FIELD, even if the bytes arrive later', async () => {
     for (const encoding of BODY_ENCODINGS) {
       for (const [pieceBytes, times] of [
         [1, 1],
@@ -185,7 +185,7 @@ describe('an encoded body', function () {
     assert.equal(await refusal(read(changed, { encoding: 'zstd' }).result), 'INVALID_FIELD content-encoding');
   });
 
-  it('is decoded at the same time as others', async () => {
+  it('is decoded concurrently with bodies in other encodings', async () => {
     const all = Array.from({ length: 40 }, (_, index) => {
       const encoding = BODY_ENCODINGS[index % 4] as BodyEncoding;
       const content = NOISE.subarray(0, 1_000 + index * 5_000);
@@ -205,7 +205,7 @@ describe('zstd that a thread decodes, as in versions of Node without zstd', func
     return Buffer.concat(await decoder.toArray());
   }
 
-  it('lets a body of another account wait for the running one and one more at most', async () => {
+  it('makes a body wait for at most two bodies of another account: the running one and one more', async () => {
     const ended: string[] = [];
     const long = zstdOf(Buffer.alloc(5_000_000, NOISE));
     const note = (accountId: string, body: Buffer) => decode(accountId, body).then(() => ended.push(accountId));
@@ -213,7 +213,7 @@ describe('zstd that a thread decodes, as in versions of Node without zstd', func
     assert(ended.indexOf('two') <= 2, ended.join(' '));
   });
 
-  it('refuses a body of more blocks than a compressor makes, and decodes the next in the same thread', async () => {
+  it('refuses a body with more blocks than a compressor writes, and decodes the next body in the same thread', async () => {
     assert.equal((await decode('one', zstdOfNothing(65_536))).length, 0);
     const error = await decode('one', zstdOfNothing(6_000_000)).catch((cause: unknown) => brokenBody('zstd', cause));
     assert(error instanceof Error);
@@ -221,7 +221,7 @@ describe('zstd that a thread decodes, as in versions of Node without zstd', func
     assert((await decode('one', zstdOf(NOISE))).equals(NOISE));
   });
 
-  it('refuses a window of more than 8 MB, also one that the size of the content implies', async () => {
+  it('refuses a window of more than 8 MB, even if only the content size implies it', async () => {
     for (const frame of [zstdWithWindow(NOISE, 24), Buffer.from('28b52ffda04154890001000058', 'hex')])
       await assert.rejects(decode('one', frame), { code: 'ZSTD_error_frameParameter_windowTooLarge' });
   });

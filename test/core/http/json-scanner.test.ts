@@ -102,7 +102,7 @@ const REFUSED = [
 ];
 
 describe('the JSON scanner', () => {
-  it('reads the same as JSON.parse, split at any byte', () => {
+  it('returns the same value as JSON.parse, even if the text is split at any byte', () => {
     fc.assert(
       fc.property(fc.json({ maxDepth: 6 }), fc.integer({ min: 1, max: 7 }), (text, pieceBytes) => {
         assert.deepEqual(scan(text, pieceBytes), JSON.parse(text));
@@ -111,21 +111,21 @@ describe('the JSON scanner', () => {
     );
   });
 
-  it('keeps escapes, white space, big numbers and surrogates', () => {
+  it('keeps escapes, white space, large numbers and surrogates unchanged', () => {
     const text =
       ' { "mod\\u0065l\\n\\/" : [ -0 , 1.5E+10 , 12e-3 ,\t"\\ud83d\\ude00 é" , true,false,null , {} , [] ] }\r\n';
     assert.deepEqual(scan(text, 1), JSON.parse(text));
   });
 
   for (const text of REFUSED) {
-    it(`refuses ${JSON.stringify(text)}, as JSON.parse does`, () => {
+    it(`rejects ${JSON.stringify(text)}, as JSON.parse does`, () => {
       assert.throws(() => JSON.parse(text), SyntaxError);
       assert.throws(() => scan(text), JsonError);
       assert.throws(() => scan(text, 1), JsonError);
     });
   }
 
-  it('agrees with JSON.parse on damaged texts', () => {
+  it('accepts and rejects the same damaged texts as JSON.parse', () => {
     const damaged = fc
       .tuple(fc.json({ maxDepth: 4 }), fc.nat(), fc.constantFrom(...'{}[],:"\\0e-.t \n'))
       .map(([text, at, byte]) => text.slice(0, at % text.length) + byte + text.slice((at % text.length) + 1));
@@ -146,7 +146,7 @@ describe('the JSON scanner', () => {
     );
   });
 
-  it('ends each string at its quote, backslash or control character, wherever that stands in a long chunk', () => {
+  it('ends each string at its quote, backslash or control character, at any position in a long chunk', () => {
     for (let at = 0; at < 40; at += 1) {
       const before = 'é'.repeat(at % 3) + 'x'.repeat(at);
       for (const [byte, after] of [
@@ -172,7 +172,7 @@ describe('the JSON scanner', () => {
     }
   });
 
-  it('returns equal words for names that are written differently, whole and in pieces', () => {
+  it('returns the same word for a name with and without escapes, whether it arrives whole or in pieces', () => {
     const known = knownWord('cache_control');
     const words: (JsonWord | undefined)[] = [];
     const observer: JsonObserver = {
@@ -189,7 +189,7 @@ describe('the JSON scanner', () => {
     assert.deepEqual([...new Set(words)], [known]);
   });
 
-  it('keeps the words that code asks for, however many others come', () => {
+  it('keeps the words that code registers, however many other names it reads', () => {
     const known = knownWord('role');
     for (let at = 0; at < 20_000; at += 1) {
       const name = `name-${at}`;
@@ -200,13 +200,13 @@ describe('the JSON scanner', () => {
     assert.equal(wordIn(Buffer.from('name-19999'), 0, 10), late);
   });
 
-  it('refuses the 257th level at its exact byte, however much follows', () => {
+  it('rejects the 257th nesting level at its exact byte, however much text follows', () => {
     scan('['.repeat(MAX_JSON_DEPTH) + ']'.repeat(MAX_JSON_DEPTH));
     const scanner = new JsonScanner(new TopLevelMembers());
     assert.throws(() => scanner.feed(Buffer.alloc(1_000_000, '[')), { name: 'JsonError', offset: MAX_JSON_DEPTH });
   });
 
-  it('returns only the first bytes of a token longer than 4 KiB', () => {
+  it('reports only the first bytes of a token longer than 4 KiB', () => {
     const heads: (string | undefined)[] = [];
     const observer: JsonObserver = {
       open: () => undefined,
@@ -225,7 +225,7 @@ describe('the JSON scanner', () => {
 });
 
 describe('the positions of top-level members', () => {
-  it('cut out each value exactly as it was written', () => {
+  it("select each member's value exactly as it was written", () => {
     fc.assert(
       fc.property(
         fc.dictionary(fc.string(), fc.jsonValue({ maxDepth: 3 })),
@@ -248,7 +248,7 @@ describe('the positions of top-level members', () => {
     );
   });
 
-  it('compare keys with their escapes decoded, and report a repeated key', () => {
+  it('are found by keys with decoded escapes, and a repeated key is reported', () => {
     const members = new TopLevelMembers(new Set(['model']));
     const scanner = new JsonScanner(members);
     scanner.feed(Buffer.from('{"model":1,"x":{"model":2},"x":3,"mod\\u0065l":4}'));

@@ -44,7 +44,7 @@ describe('Pipelined requests', () => {
     return { socket, text: () => text };
   }
 
-  it('of one connection do not keep that of another waiting', async () => {
+  it('on one connection do not delay requests on another connection', async () => {
     const [flood, other] = [await open(), await open()];
     flood.socket.write(get('/flood').repeat(PIPELINED));
     other.socket.write(get('/other'));
@@ -53,7 +53,7 @@ describe('Pipelined requests', () => {
     expect(begun.indexOf('/other') - 2).to.be.below(50);
   });
 
-  it('are answered in their order, also where more come than are read at once', async () => {
+  it('are answered in order, even if more requests arrive than the server reads at once', async () => {
     const { socket, text } = await open();
     const paths = Array.from({ length: 5 * PIPELINED }, (_, at) => `/${at}`);
     socket.write(paths.map(get).join(''));
@@ -61,7 +61,7 @@ describe('Pipelined requests', () => {
     expect(begun.slice(1)).to.deep.equal(paths);
   });
 
-  it('are read no further while they wait', async () => {
+  it('are not read any further while earlier requests wait for their answers', async () => {
     const { socket } = await open();
     let waited = 0;
     let read = begun.length;
@@ -78,7 +78,7 @@ describe('Pipelined requests', () => {
     expect(waited).to.be.within(100, 65_536 / get('/').length + 1);
   });
 
-  it('are dropped when their connection closes', async () => {
+  it("are dropped when the client's connection closes", async () => {
     const { socket } = await open();
     answer = () => {
       socket.destroy();

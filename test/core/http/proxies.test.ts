@@ -15,23 +15,23 @@ describe('the trusted proxies of system.config.yml', () => {
   const PRIVATE = ['127.0.0.1', '::1', '10.1.2.3', '172.16.0.1', '::ffff:192.168.1.1', 'fd00::1'];
   const OTHERS = ['192.0.2.1', '172.32.0.1', '2001:db8::1', '', 'nonsense'];
 
-  it('are none with a count of 0: no private address is trusted', () => {
+  it('are none if the count is 0, so that no private address is trusted', () => {
     const { isProxy } = read({ count: 0 });
     for (const address of [...PRIVATE, ...OTHERS]) assert.equal(isProxy(address), false, address);
   });
 
-  it('connect from loopback and private ranges with a count alone', () => {
+  it('are all loopback and private addresses if only a count is configured', () => {
     const { isProxy } = read({ count: 1 });
     for (const address of PRIVATE) assert.ok(isProxy(address), address);
     for (const address of OTHERS) assert.ok(!isProxy(address), address);
   });
 
-  it('connect from the given addresses alone', () => {
+  it('are only the configured addresses if there are any', () => {
     const { isProxy } = read({ count: 2, addresses: ['192.0.2.0/24'] });
     assert.deepEqual(['192.0.2.7', '10.0.0.1'].map(isProxy), [true, false]);
   });
 
-  it('are refused if they are not addresses', () => {
+  it('are rejected if they are not valid addresses or ranges', () => {
     const { problems } = read({ count: 1, addresses: ['10.0.0.0/8', '10.0.0.0/40', '999.1.1.1', '1:2'] });
     assert.deepEqual(
       problems.map(({ path }) => path.join('.')),
@@ -54,7 +54,7 @@ describe('the warning of a proxy that is not configured', () => {
   const ask = (remoteAddress: string, headers: object = { 'x-forwarded-for': '192.0.2.1' }) =>
     server.emit('request', { headers, socket: { remoteAddress } });
 
-  it('names the setting, once an hour', () => {
+  it('names the setting, at most once an hour', () => {
     watch();
     ask('192.0.2.1');
     ask('10.0.0.1', {});
@@ -83,19 +83,19 @@ describe("the client's address, and the place to which wrong sign-ins are counte
   const placeOf = (remoteAddress: string, count = 0, forwarded?: string) =>
     clientPlace(from(remoteAddress, forwarded), { count, isProxy });
 
-  it('is unknown if the proxies do not tell one each', () => {
+  it('are unknown if the trusted proxies do not report one address each', () => {
     for (const forwarded of [undefined, '192.0.2.7', 'nonsense, 192.0.2.7', ' , 192.0.2.7'])
       assert.equal(clientAddress(from('10.0.0.1', forwarded), { count: 2, isProxy }), undefined, forwarded);
     assert.equal(clientAddress(from('10.0.0.1', '192.0.2.7, 10.0.0.2'), { count: 2, isProxy }), '192.0.2.7');
   });
 
-  it('is the whole IPv4 address, or the first half of an IPv6 address', () => {
+  it('are the whole IPv4 address, or the first half of an IPv6 address', () => {
     assert.equal(placeOf('::ffff:192.0.2.1'), '192.0.2.1');
     assert.equal(placeOf('2001:db8:1:2::1'), placeOf('2001:db8:1:2:ffff:ffff:ffff:ffff'));
     assert.notEqual(placeOf('2001:db8:1:2::1'), placeOf('2001:db8:1:3::1'));
   });
 
-  it('is the client address that our proxies report, and not a header that a client writes', () => {
+  it('are the address that the trusted proxies report, and never a header that the client writes', () => {
     assert.equal(placeOf('10.0.0.1', 0, '192.0.2.7'), '10.0.0.1');
     assert.equal(placeOf('10.0.0.1', 1, '203.0.113.9, 192.0.2.7'), '192.0.2.7');
     assert.equal(placeOf('10.0.0.1', 1, 'nonsense'), '10.0.0.1');

@@ -43,13 +43,13 @@ const ROWS: readonly (readonly [string, ...string[]])[] = [
 describe('JSON that is parsed with the texts of foreign objects', () => {
   for (const [way, read] of Object.entries(WAYS)) {
     for (const [text, ...texts] of ROWS)
-      it(`keeps those of ${text.slice(0, 100)}, ${way}`, () => {
+      it(`keeps the texts of the foreign objects in ${text.slice(0, 100)}, ${way}`, () => {
         const value = read(Buffer.from(text));
         assert.deepEqual(value, JSON.parse(text));
         assert.deepEqual(textsIn(value), texts);
       });
 
-    it(`is the same as of JSON.parse, ${way}, and its texts are what their objects were made from`, () => {
+    it(`equals the result of JSON.parse, ${way}, and each foreign object keeps the text that it was parsed from`, () => {
       const names = fc.constantFrom('input', 'arguments', 'schema', 'a', '1', '__proto__', 'é"');
       const { json } = fc.letrec<{ json: string }>((tie) => ({
         json: fc.oneof(

@@ -24,7 +24,7 @@ async function read(request: ReturnType<typeof openRequest>, limits = QUICK): Pr
 }
 
 describe('a request body', () => {
-  it('is refused at the first byte over 20 MB, before the rest arrives', async () => {
+  it('is refused at the first byte over 20 MB, before the rest of it arrives', async () => {
     const request = openRequest();
     const { result } = runPolicy(request);
     request.write(`{"x":"${'y'.repeat(65_536)}`);
@@ -34,7 +34,7 @@ describe('a request body', () => {
     assert.equal(request.writableEnded, false);
   });
 
-  it('is refused at the first wrong byte, and the rest stays unread', async () => {
+  it('is refused at the first invalid byte, and the rest stays unread', async () => {
     const request = openRequest();
     const { result } = runPolicy(request);
     request.write('{"model":]');
@@ -46,7 +46,7 @@ describe('a request body', () => {
     assert.equal(Buffer.concat(rest).toString(), 'later');
   });
 
-  it('is refused when it arrives too slowly', async () => {
+  it('the body is refused when it arrives too slowly', async () => {
     const request = openRequest();
     const drip = setInterval(() => request.write(' '), 20);
     try {
@@ -68,7 +68,7 @@ describe('a request body', () => {
     }
   });
 
-  it("is read without waiting when it arrived with the request's head, and leaves no listener on its connection", async () => {
+  it("is read without waiting if it arrived with the request's head, and leaves no listener on its connection", async () => {
     const waited: boolean[] = [];
     const closed: Promise<unknown>[] = [];
     const server = createServer(async (request, response) => {
@@ -99,7 +99,7 @@ describe('a request body', () => {
     }
   });
 
-  it('is read without a promise if it was announced and is there, but not if it names an object of the account', async () => {
+  it('is read without a promise if its announced bytes are all there, unless it names a stored object of the account', async () => {
     const atOnce: boolean[] = [];
     for (const [named, arrives] of [
       [{}, 'before'],
@@ -117,7 +117,7 @@ describe('a request body', () => {
     assert.deepEqual(atOnce, [true, false, false]);
   });
 
-  it('ends when its client resets or closes the connection', async () => {
+  it('fails to be read when the client resets or closes the connection', async () => {
     for (const error of [undefined, new Error('aborted')]) {
       const request = openRequest();
       const { result } = runPolicy(request);
@@ -132,7 +132,7 @@ describe('a request body', () => {
 });
 
 describe('the request bodies in memory', () => {
-  it('have few buffers, however small the pieces are in which they arrived', () => {
+  it('use few buffers, however small the pieces in which they arrived', () => {
     const chunks = new BodyChunks();
     const sent: Buffer[] = [];
     for (let index = 0; index < 30_000; index += 1)
@@ -156,7 +156,7 @@ describe('the request bodies in memory', () => {
   };
   const overloaded = { code: 'OVERLOADED' };
 
-  it('of one account take at most its share; announced bytes count at once', () => {
+  it("of one account take at most the account's share, and announced bytes count at once", () => {
     const { open, endAll } = budgetOf(1_000_000, 200_000);
     const first = open('one', 150_000);
     assert.throws(() => open('one', 100_000), overloaded);

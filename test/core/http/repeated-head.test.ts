@@ -16,7 +16,7 @@ describe('what is read once from a repeated head', () => {
     reads = 0;
   });
 
-  it('is the same for equal heads of a connection, whatever the length of the body', () => {
+  it('is reused for equal heads on one connection, whatever the length of the body', () => {
     const socket = {};
     expect(on(socket, HEAD)).to.equal(on(socket, HEAD.with(5, '2000')));
     expect(on(socket, HEAD)).to.deep.equal({ key: 'one' });
@@ -30,7 +30,7 @@ describe('what is read once from a repeated head', () => {
     ['a header more', [...HEAD, 'x-api-key', 'two']],
     ['a header less', HEAD.slice(0, 4)],
   ] as const) {
-    it(`is read anew for ${what}`, () => {
+    it(`is read again for ${what}`, () => {
       const socket = {};
       on(socket, HEAD);
       expect(on(socket, head)).to.deep.equal({ key: head[3] });
@@ -39,7 +39,7 @@ describe('what is read once from a repeated head', () => {
     });
   }
 
-  it('is not shared by connections, nor by readers', () => {
+  it('is not shared between connections or between readers', () => {
     const socket = {};
     on(socket, HEAD);
     on({}, HEAD);

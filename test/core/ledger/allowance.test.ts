@@ -15,7 +15,7 @@ describe("an account's allowance on one node", () => {
 
   const wants = ({ wantE8 }: ReportRequest) => wantE8;
 
-  it('admits no call from returned money while a hold that grew is not covered', () => {
+  it('admits no call with returned money while the ledger has not covered a hold that grew', () => {
     const allowance = allowanceOf(50n);
     const [grows, ends] = [hold(allowance, 'grows', 20n), hold(allowance, 'ends', 20n)];
     allowance.enlarge(grows, 40n);
@@ -28,7 +28,7 @@ describe("an account's allowance on one node", () => {
     assert.equal(allowance.freeE8, 30n);
   });
 
-  it('loses the money that it returns before the ledger receives the report', () => {
+  it('excludes the money that it returns, even before the ledger receives the report', () => {
     const allowance = allowanceOf(1_000n);
     assert.equal(allowance.report(10n, true).giveE8, 900n);
     assert.equal(allowance.freeE8, 100n);
@@ -44,7 +44,7 @@ describe("an account's allowance on one node", () => {
     assert.equal(allowance.freeE8, 10n);
   });
 
-  it('asks for enough money for the highest number of simultaneous calls, even if no call is open now', () => {
+  it('requests enough money for the highest number of simultaneous calls, even if no call is open now', () => {
     const allowance = allowanceOf(2_000n);
     const calls = Array.from({ length: 100 }, (_, at) => hold(allowance, `call-${at}`, 20n));
     for (const call of calls) end(allowance, call, 1n);
@@ -52,7 +52,7 @@ describe("an account's allowance on one node", () => {
     assert.deepEqual(wants(allowance.report(20n, true)), 3_200n - 1_900n);
   });
 
-  it('asks for less from report to report, down to ten holds', () => {
+  it('requests less money from report to report, down to enough for ten holds', () => {
     const allowance = allowanceOf(2_000n);
     const calls = Array.from({ length: 100 }, (_, at) => hold(allowance, `call-${at}`, 20n));
     for (const call of calls) end(allowance, call, 1n);

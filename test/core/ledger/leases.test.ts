@@ -34,7 +34,7 @@ describe('the leases of holds', () => {
   };
   const heldOf = async (ledger: MemoryLedger, accountId: string) => (await ledger.readAccount(accountId))?.heldE8;
 
-  it('are renewed for an open call until it is untracked', async () => {
+  it('are renewed while a call is open, until it is untracked', async () => {
     const { ledger, payer, rid } = await open(60_000);
     const leases = startLeases({
       calls: ledger,
@@ -52,7 +52,7 @@ describe('the leases of holds', () => {
     assert.equal(ledger.renewed.length, length);
   });
 
-  it('use the monotonic clock: a hold is renewed even if the time of day is set back', async () => {
+  it('are renewed by the monotonic clock, even if the system clock is set back', async () => {
     const { ledger, payer, rid } = await open(60_000);
     const leases = startLeases({
       calls: ledger,
@@ -71,7 +71,7 @@ describe('the leases of holds', () => {
     }
   });
 
-  it('are not renewed once the call is closed', async () => {
+  it('are not renewed after the call is closed', async () => {
     const { ledger, payer, rid } = await open(60_000);
     await ledger.release({ ...payer, rid, record: '' });
     const leases = startLeases({
@@ -87,7 +87,7 @@ describe('the leases of holds', () => {
     assert.equal(ledger.renewed.length, 1);
   });
 
-  it('are renewed again after the ledger was unavailable', async () => {
+  it('are renewed again when the ledger is available after an outage', async () => {
     const { ledger, payer, rid } = await open(3_600);
     ledger.isDown = true;
     const leases = startLeases({
@@ -103,7 +103,7 @@ describe('the leases of holds', () => {
     await leases.stop();
   });
 
-  it('return the hold of a call whose process has crashed, and no other, and count it', async () => {
+  it('return the hold of a call whose process has crashed, return no other hold, and count it', async () => {
     const before = await read('tollgate_ledger_expired_total');
     const { ledger, payer, rid } = await open(0);
     await ledger.reserve(reserveRequest(payer, 100n));
@@ -114,7 +114,7 @@ describe('the leases of holds', () => {
     assert.equal((await ledger.settle({ ...payer, rid, costE8: 1n, record: '' })).outcome, 'expired');
   });
 
-  it('return holds after a clock step forward or back, even if the ledger seems to be opened in the future', async () => {
+  it('return holds after the clock jumps forward or back, even if the ledger was opened in the future', async () => {
     for (const step of [3_600_000, -3_600_000]) {
       let ahead = 0;
       const ledger = new MemoryLedger({ now: () => Date.now() + ahead });
@@ -128,7 +128,7 @@ describe('the leases of holds', () => {
     }
   });
 
-  it('that end before the settle charge nothing, and the settle counts as late', async () => {
+  it('that expire before the settle cause no charge, and the settle counts as late', async () => {
     const { ledger, payer, rid } = await open(0);
     await ledger.expire(payer, rid);
     const before = await read('tollgate_ledger_late_settles_total');

@@ -41,7 +41,7 @@ describe('the settler', () => {
     return { ledger, payer, nudged, settler, open };
   };
 
-  it('returns what it charged, and has the shard shipped', async () => {
+  it('returns the charged amount, and makes the shipper ship the shard', async () => {
     const { payer, nudged, settler, open } = await start();
     const request = await open();
     assert.deepEqual(await settler.settle({ ...request, costE8: 1_200n }), { chargedE8: 1_000n, inTime: true });
@@ -59,7 +59,7 @@ describe('the settler', () => {
   });
 
   for (const fault of ['unavailable', 'hanging'] as const) {
-    it(`returns within 250 ms while the ledger is ${fault}, and settles once the ledger answers again`, async () => {
+    it(`returns within 250 ms while the ledger is ${fault}, and settles once the ledger is available again`, async () => {
       const { ledger, payer, settler, open } = await start();
       const request = await open();
       ledger.fault = fault;
@@ -83,7 +83,7 @@ describe('the settler', () => {
     assert.equal((await ledger.readAccount(payer.accountId))?.heldE8, 0n);
   });
 
-  it('waits for a ledger that is being filled', async () => {
+  it('waits for a ledger that is being restored', async () => {
     const { payer } = await start();
     const ledger = new MemoryLedger();
     const settler = createSettler({ ledger, shipper: { nudge: () => {} }, log: quiet });
@@ -93,7 +93,7 @@ describe('the settler', () => {
     await until('it has an outcome', () => settler.pending() === 0);
   });
 
-  it('retries a limited number of settles and drops further ones at once', async () => {
+  it('retries a limited number of settles, and drops further ones at once', async () => {
     const { ledger, settler, open } = await start(2);
     const request = await open();
     ledger.fault = 'unavailable';

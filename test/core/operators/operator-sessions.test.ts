@@ -47,7 +47,7 @@ for (const { name, open } of DATABASES) {
       return createOperatorToken(opened.database, { name: `page-${count}`, role, expiresAt }, 'admin');
     }
 
-    it('are found by their token, and the database stores nothing that opens one', async () => {
+    it('are found by their token, and the database stores nothing with which a session can be opened', async () => {
       const { secret, token } = await newToken('write');
       const session = await begin(secret);
       const first = await begin(ADMIN_TOKEN);
@@ -62,13 +62,13 @@ for (const { name, open } of DATABASES) {
       assert.ok(!sealed.has(again.operatorToken), 'ADMIN_TOKEN is not the same in two rows');
     });
 
-    it('have the role of the token that started them', async () => {
+    it('have the role of the operator token that started them', async () => {
       const session = await begin((await newToken('read')).secret);
       assert.equal((await admit(session.token)).role, 'read');
       assert.equal(await codeOf(admit(session.token, 'write')), 'OPERATOR_ROLE_NEEDED');
     });
 
-    it('end after the idle time without a request', async () => {
+    it('end after the idle time has passed without a request', async () => {
       const { token } = await begin(ADMIN_TOKEN);
       await age('used_at', 3_590);
       await admit(token);
@@ -78,7 +78,7 @@ for (const { name, open } of DATABASES) {
       assert.equal(await codeOf(admit(token)), 'NOT_SIGNED_IN');
     });
 
-    it('end after their lifetime, however often they are used', async () => {
+    it('end after their maximum lifetime, even if they are in use', async () => {
       const { token } = await begin(ADMIN_TOKEN);
       await age('expires_at', 1);
       assert.equal(await codeOf(admit(token)), 'NOT_SIGNED_IN');
@@ -87,7 +87,7 @@ for (const { name, open } of DATABASES) {
       assert.equal(ended.length, 0, 'ended ones are swept');
     });
 
-    it('end at once when their token is revoked or expires', async () => {
+    it('end at once when the operator token that started them is revoked or expires', async () => {
       const { secret, token } = await newToken('write');
       const session = await begin(secret);
       await admit(session.token);
@@ -105,7 +105,7 @@ for (const { name, open } of DATABASES) {
       assert.equal(await codeOf(admit(token, 'read', process('another token'))), 'NOT_SIGNED_IN');
     });
 
-    it('are ignored for a request that has a token of its own', async () => {
+    it('are ignored if the request has an operator token', async () => {
       const { token } = await begin(ADMIN_TOKEN);
       const both = requestWith({ cookie: `tollgate-operator=${token}`, authorization: 'Bearer wrong' });
       assert.equal(await codeOf(process().admit(both, 'read')), 'INVALID_API_KEY');

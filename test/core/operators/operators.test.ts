@@ -54,7 +54,7 @@ for (const { name, open } of DATABASES) {
       return error;
     }
 
-    it('include ADMIN_TOKEN, with the role of an owner', async () => {
+    it('include ADMIN_TOKEN, which has the role owner', async () => {
       assert.deepEqual(await operators.admit(showing(ADMIN_TOKEN), 'owner'), {
         name: 'admin',
         role: 'owner',
@@ -66,7 +66,7 @@ for (const { name, open } of DATABASES) {
     });
 
     for (const role of ROLE_NAMES) {
-      it(`of the role ${role} allow what the role may do, and the error names the role that more needs`, async () => {
+      it(`with the role ${role} allow what the role may do, and the error for anything else names the required role`, async () => {
         const { secret, token } = await newToken(role);
         for (const needed of ROLE_NAMES) {
           if (mayDo(role, needed)) {
@@ -91,7 +91,7 @@ for (const { name, open } of DATABASES) {
       assert.match(message, new RegExp(`"${token.name}" has expired at 2027-01-01T00:00:00.000Z`));
     });
 
-    it('are refused in every process once the revocation was answered, and do not count as guesses', async () => {
+    it('are refused in every process once the revocation is confirmed, and do not count as guesses', async () => {
       const other = anotherProcess();
       const { secret, token } = await newToken('owner');
       for (const each of [operators, other]) await each.admit(showing(secret), 'owner');
@@ -104,7 +104,7 @@ for (const { name, open } of DATABASES) {
         }
     });
 
-    it('are stored without the secret or anything that reveals it', async () => {
+    it('are stored without the secret or anything from which it can be computed', async () => {
       const { secret } = await newToken('owner');
       const rows = await opened.database('operator_tokens');
       const audit = await opened.database('audit_log');
@@ -112,7 +112,7 @@ for (const { name, open } of DATABASES) {
       assert.match(secret, /^op-svc-[0-9A-Za-z]{46}$/);
     });
 
-    it('are accepted from an address that also guesses, and a guess gets Retry-After', async () => {
+    it('are accepted from an address that also sends wrong tokens, and a wrong token gets Retry-After', async () => {
       const { secret } = await newToken('read');
       let last = await refusal('guess');
       for (let guess = 0; guess < 25; guess += 1) last = await refusal('guess');
@@ -124,7 +124,7 @@ for (const { name, open } of DATABASES) {
       assert.match(elsewhere.message, /role "read"/);
     });
 
-    it('never share a name, even after revocation', async () => {
+    it('never get the name of another token, even of a revoked one', async () => {
       const { token } = await newToken('read');
       await revokeOperatorToken(opened.database, token.id, 'admin');
       const again = createOperatorToken(
@@ -141,7 +141,7 @@ for (const { name, open } of DATABASES) {
 describe('operator tokens while the database is unavailable', function () {
   this.timeout(60_000);
 
-  it('allow reading for an hour if this process has seen them before, and nothing else', async () => {
+  it('allow only reading, for an hour, if this process has already accepted them', async () => {
     const opened = await (DATABASES[0] as (typeof DATABASES)[number]).open();
     const { database } = opened;
     await migrate(database);

@@ -22,7 +22,7 @@ describe('wrong tokens of operators', () => {
   const showMany = (count: number, address?: string) => Array.from({ length: count }, () => show(address));
   const statusesOf = (errors: readonly GatewayError[]) => errors.map(({ status }) => status);
 
-  it('get 401 twenty times and then 429 with Retry-After', () => {
+  it('get 401 twenty times, and then 429 with Retry-After', () => {
     assert.deepEqual(new Set(statusesOf(showMany(20))), new Set([401]));
     const { status, code, retryable, options } = show();
     assert.deepEqual([status, code, retryable], [429, 'ADMIN_TOKEN_SLOWED', true]);
@@ -30,7 +30,7 @@ describe('wrong tokens of operators', () => {
     assert.deepEqual(options.headers, { connection: 'close' });
   });
 
-  it('double the waiting time with each further one, up to five minutes', () => {
+  it('double the waiting time with each further wrong token, up to five minutes', () => {
     showMany(20);
     const waits: number[] = [];
     for (let round = 0; round < 10; round += 1) {
@@ -42,13 +42,13 @@ describe('wrong tokens of operators', () => {
     assert.deepEqual(waits, [1, 2, 4, 8, 16, 32, 64, 128, 256, 300]);
   });
 
-  it('are forgotten after a quarter of an hour without another', () => {
+  it('no longer count after 15 minutes without another wrong token', () => {
     showMany(25);
     nowMs += 15 * 60_000;
     assert.deepEqual(new Set(statusesOf(showMany(20))), new Set([401]));
   });
 
-  it('are counted for each IPv4 address and each /64 of IPv6', () => {
+  it('are counted by IPv4 address and by /64 network of IPv6', () => {
     showMany(21);
     assert.equal(show('192.0.2.2').status, 401);
     showMany(20, '2001:db8::1');
@@ -56,7 +56,7 @@ describe('wrong tokens of operators', () => {
     assert.equal(show('2001:db8:0:1::1').status, 401);
   });
 
-  it('are counted for the address that a trusted proxy adds, and for no other that a client writes', () => {
+  it('are counted for the address that a trusted proxy adds, and never for an address that the client writes', () => {
     for (let guess = 0; guess < 20; guess += 1) show('192.0.2.1', 'Bearer wrong', `198.51.100.${guess}`);
     assert.equal(show('192.0.2.1', 'Bearer wrong', '198.51.100.99').status, 429);
     for (let guess = 0; guess < 20; guess += 1) show('10.9.9.9', 'Bearer wrong', `198.51.100.${guess}, 192.0.2.7`);
@@ -64,13 +64,13 @@ describe('wrong tokens of operators', () => {
     assert.equal(show('10.9.9.9', 'Bearer wrong', '192.0.2.7, 192.0.2.8').status, 401);
   });
 
-  it('are counted only if the request has a token', () => {
+  it('are counted only for requests that contain a token', () => {
     for (let request = 0; request < 100; request += 1) assert.equal(show('192.0.2.1', '').status, 401);
     showMany(21);
     assert.equal(show('192.0.2.1', '').status, 401);
   });
 
-  it('are remembered while 10,000 other addresses try, and forgotten when 20,000 do', () => {
+  it('still count while 10,000 other addresses try, and no longer count when 20,000 do', () => {
     showMany(21, '192.0.2.1');
     for (let address = 0; address < 9_999; address += 1) show(`10.0.${address >> 8}.${address & 255}`);
     assert.equal(show('192.0.2.1').status, 429);

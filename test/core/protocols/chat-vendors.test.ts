@@ -63,7 +63,7 @@ const ESTIMATE = 7;
 for (const [vendor, { settings = {}, answers, reasons, broken = [], errors }] of Object.entries(VENDORS))
   describe(`what ${vendor} sends in Chat`, () => {
     for (const answer of answers)
-      it(`is charged, and shown to clients of Messages: ${answer.is}`, () => {
+      it(`is charged and translated for clients of Messages: ${answer.is}`, () => {
         const chunks = answer.chunks ?? chunksOf(answer);
         const forms = {
           chunks: streamed(settings, chunks),
@@ -94,13 +94,13 @@ for (const [vendor, { settings = {}, answers, reasons, broken = [], errors }] of
       });
 
     for (const [reason, stop] of Object.entries(reasons))
-      it(`stops for ${reason} as for ${stop}`, () => {
+      it(`has the stop reason ${reason}, which Messages clients get as ${stop}`, () => {
         const { message } = whole(settings, bodyOf({ finish_reason: reason }));
         expect(message['stop_reason']).to.equal(stop);
       });
 
     for (const reason of broken)
-      it(`is no good end: ${reason}`, () => {
+      it(`is an error if the stop reason is ${reason}`, () => {
         expect(
           open(settings).body(bodyOf({ finish_reason: reason, message: { ...HI, content: '' } })).error,
         ).not.to.equal(undefined);
@@ -109,7 +109,7 @@ for (const [vendor, { settings = {}, answers, reasons, broken = [], errors }] of
       });
 
     for (const { is, status = 400, body, type = 'invalid_request_error', message } of errors)
-      it(`is an error in the words of Messages: ${is}`, () => {
+      it(`becomes an error with the type and text of Messages: ${is}`, () => {
         const told = open(settings).error(body, status);
         expect(asObject(told.body['error'])?.['type']).to.equal(type);
         expect(asObject(told.body['error'])?.['message']).to.include(message);

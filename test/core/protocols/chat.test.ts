@@ -3,20 +3,20 @@ import type { AnswerEvent } from '../../../core/catalog/answer';
 import { CHAT } from '../../../core/protocols/chat';
 
 describe('the dialect chat', () => {
-  it('ends an attempt with a clear error if an upstream contradicts itself', () => {
+  it("fails an attempt with a clear error if the upstream's answer contradicts itself", () => {
     const call = (index: number, rest: object) => chunk({ tool_calls: [{ index, ...rest }] });
     const begin = (index: number, id: string) => call(index, { id, function: { name: 'f', arguments: '{}' } });
     const more = call(0, { function: { arguments: '{"a":1}' } });
     expect(() => readStream(['[1]'])).to.throw('is not a JSON object');
-    expect(() => readStream([begin(0, 'a'), begin(1, 'b'), more])).to.throw('goes on behind its end');
+    expect(() => readStream([begin(0, 'a'), begin(1, 'b'), more])).to.throw('continued the input of a tool call after');
     expect(() => readStream([call(0, { id: 'a', function: { arguments: '{}' } }), chunk({}, 'stop')])).to.throw(
-      'a tool call has no name',
+      "a tool call in the upstream's answer has no name",
     );
-    expect(() => readStream([chunk({ tool_calls: [{ function: { arguments: '{' } }] })])).to.throw('without its call');
+    expect(() => readStream([chunk({ tool_calls: [{ function: { arguments: '{' } }] })])).to.throw('without the call');
     expect(() => CHAT.openReader().body([])).to.throw('the answer is no JSON object');
   });
 
-  it("gives vendors' errors the types that Chat clients know and the vendor's message", () => {
+  it("converts vendors' errors to types that Chat clients know, and keeps the vendor's message", () => {
     const told = (status: number) => CHAT.writeError({ message: 'No.', type: 'overloaded_error' }, status, 'req-1');
     expect(told(529)).to.deep.equal({
       error: { message: 'No.', type: 'server_error', param: null, code: 'server_is_overloaded' },

@@ -102,7 +102,7 @@ describe('JSON that belongs to the client', () => {
   for (const [client, read] of Object.entries(REQUESTS))
     for (const [target, { write, input, schema }] of Object.entries(TARGETS)) {
       if (target === client) continue;
-      it(`arrives from ${client} at ${target} as it was written`, () => {
+      it(`arrives unchanged from a client of ${client} at an upstream of ${target}`, () => {
         const written = write(callOf(read(), {}));
         const sent = memberOf(written, ...input);
         expect(typeof sent === 'string' ? sent : jsonOf(sent)).to.equal(INPUT);
@@ -112,27 +112,27 @@ describe('JSON that belongs to the client', () => {
     }
 
   for (const [upstream, { open, events }] of Object.entries(ANSWERS))
-    it(`arrives from an event of ${upstream} as it was written`, () => {
+    it(`arrives unchanged from an event of an upstream of ${upstream}`, () => {
       const reader = open();
       const answerEvents = [...events.flatMap((data) => reader.event({ name: undefined, data })), ...reader.end()];
-      expect(answerEvents.flatMap((event) => (event.is === 'add' ? [event.text] : [])).join('')).to.equal(INPUT);
+      expect(answerEvents.flatMap((event) => (event.kind === 'add' ? [event.text] : [])).join('')).to.equal(INPUT);
       const answered = [
         ...answerEvents,
-        { is: 'finish', choice: 0, reason: 'tool_calls' } as const,
-        { is: 'end' } as const,
+        { kind: 'finish', choice: 0, reason: 'tool_calls' } as const,
+        { kind: 'end' } as const,
       ];
       const message = MESSAGES.openWriter(writtenCall({})).body(answered);
       expect(jsonOf(message)).to.include(`"input":${INPUT}`);
       const search = { tools: [{ type: 'tool_search', execution: 'client' }] };
       const found = answered.map((event) =>
-        event.is === 'open' && event.part.is === 'tool_call'
+        event.kind === 'open' && event.part.kind === 'tool_call'
           ? { ...event, part: { ...event.part, name: 'tool_search' } }
           : event,
       );
       expect(jsonOf(RESPONSES.openWriter(writtenCall(search)).body(found))).to.include(`"arguments":${INPUT}`);
     });
 
-  it('is refused where it has a name twice', () => {
+  it('is rejected if it has a member name twice', () => {
     const twice = SCHEMA.replace('"default"', '"maximum"');
     for (const read of [
       () => MESSAGES.readRequest(body(`{"messages":[],"tools":[{"name":"t","input_schema":${twice}}]}`)),
@@ -176,7 +176,7 @@ describe('JSON that belongs to the client', () => {
     return JSON.stringify(written, (name, value) => (PLACES.has(name) ? 0 : value));
   }
 
-  it('never adds a member to a body: of 1,000 broken texts none is written but as a string', () => {
+  it('never adds a member to a request body: 1,000 invalid JSON texts are rejected or written as strings', () => {
     const random = seeded(7);
     const frames = Object.entries(TARGETS).map(
       ([target, { write }]) => [target, write, planned(write(callOf(fromChat('{}'), {})))] as const,
@@ -204,7 +204,7 @@ describe('JSON that belongs to the client', () => {
     expect(refused).to.be.above(2_000);
   });
 
-  it('never adds a member to an answer: of 1,000 broken texts of a model none is written but in its place', () => {
+  it('never adds a member to an answer: 1,000 invalid JSON texts of a model stay within their own member', () => {
     const random = seeded(8);
     const answers = [MESSAGES, CHAT, RESPONSES].flatMap((dialect) =>
       [[], [{ type: 'tool_search', execution: 'client' }]].map((tools) => (input: string) => {
@@ -214,7 +214,7 @@ describe('JSON that belongs to the client', () => {
           function: { name: tools.length > 0 ? 'tool_search' : 't', arguments: input },
         };
         const said = { choices: [{ index: 0, message: { tool_calls: [called] }, finish_reason: 'tool_calls' }] };
-        const events = [...CHAT.openReader().body(said), { is: 'end' } as const];
+        const events = [...CHAT.openReader().body(said), { kind: 'end' } as const];
         return jsonOf(dialect.openWriter(writtenCall({ tools })).body(events));
       }),
     );
@@ -227,7 +227,7 @@ describe('JSON that belongs to the client', () => {
         try {
           written = write(text);
         } catch (error) {
-          expect(String(error), text).to.include('no JSON object');
+          expect(String(error), text).to.include('is not a JSON object');
           refused += 1;
           continue;
         }

@@ -19,9 +19,9 @@ const TARGETS: Readonly<Record<string, Subject['writeRequest']>> = {
 const MAX_ID_LENGTHS: Readonly<Record<string, number>> = { chat: 40 };
 const REFUSES_BLANK: ReadonlySet<string> = new Set(['messages', 'converse']);
 
-const text = (said: string) => ({ is: 'text', text: said }) as const;
-const call = (id: string, name = 't') => ({ is: 'tool_call', id, name, input: '{}' }) as const;
-const result = (id: string) => ({ is: 'tool_result', id, parts: [text('1')] }) as const;
+const text = (said: string) => ({ kind: 'text', text: said }) as const;
+const call = (id: string, name = 't') => ({ kind: 'tool_call', id, name, input: '{}' }) as const;
+const result = (id: string) => ({ kind: 'tool_result', id, parts: [text('1')] }) as const;
 const user = (...parts: readonly Part[]): Turn => ({ role: 'user', parts });
 const assistant = (...parts: readonly Part[]): Turn => ({ role: 'assistant', parts });
 const tool = (name: string, schema?: unknown): Tool => ({ name, input: 'json', schema });
@@ -43,7 +43,7 @@ for (const [target, write] of Object.entries(TARGETS)) {
     write(callOf({ turns: [user(text('Hello'))], ...given } as Conversation, {}));
 
   describe(`a request written for ${target}`, () => {
-    it('gives each call of one id an id of its own, and the result of the call with it', () => {
+    it("has a unique id for each tool call, even if the client repeats an id, and each result has its call's id", () => {
       const turns = [
         user(text('Hello')),
         ...[assistant(call('c'), call('c')), user(result('c'), result('c'))],
@@ -55,7 +55,7 @@ for (const [target, write] of Object.entries(TARGETS)) {
     });
 
     for (const long of ['mcp__server__'.repeat(8), 'a.b', '7', 'Straße', ''])
-      it(`has a name and an id that vendors take in the place of "${long}"`, () => {
+      it(`replaces "${long}" by a name and an id that vendors accept`, () => {
         const turns = [user(text('Hello')), assistant(call(long, long)), user(result(long))];
         const body = written({ turns, tools: [tool(long)], toolChoice: { tool: long } });
         const names = valuesOf(body, ['name', 'allowedFunctionNames']);
@@ -69,7 +69,7 @@ for (const [target, write] of Object.entries(TARGETS)) {
         expect(id).to.have.length.within(1, MAX_ID_LENGTHS[target] ?? 64);
       });
 
-    it('has no turn or text that says nothing', () => {
+    it('contains no empty turn and no empty text', () => {
       const blank = [assistant(text('')), user(text(' \n'), text('Hello')), { role: 'system', parts: [] } as const];
       const body = written({ instructions: [text('')], turns: [user(text('Hello')), ...blank] });
       const said = valuesOf(body, ['text', 'content', 'instructions']).filter((each) => typeof each === 'string');
@@ -79,13 +79,13 @@ for (const [target, write] of Object.entries(TARGETS)) {
     });
 
     for (const schema of [undefined, {}, { type: 'object' }])
-      it(`completes the schema ${JSON.stringify(schema) ?? 'that is absent'}`, () => {
+      it(`has a complete object schema for the tool schema ${JSON.stringify(schema) ?? 'that is absent'}`, () => {
         const schemas = valuesOf(written({ tools: [tool('t', schema)] }), SCHEMAS);
         expect(schemas).to.deep.equal([{ type: 'object', properties: {} }]);
       });
 
-    it('names media types as they are registered', () => {
-      const image = { is: 'image', source: { base64: 'AAAA', mediaType: 'image/JPG; a=b' } } as const;
+    it('uses the registered names of media types', () => {
+      const image = { kind: 'image', source: { base64: 'AAAA', mediaType: 'image/JPG; a=b' } } as const;
       const body = JSON.stringify(written({ turns: [user(image)] }));
       expect(body).to.include('jpeg').and.to.not.match(/jpg/i);
     });
@@ -103,7 +103,7 @@ describe('a request written for a model of Messages', () => {
     });
   const tools = [tool('t')];
 
-  it('forces no tool where the model refuses that, and notes the weaker promise', () => {
+  it('does not force a tool call if the model refuses that, and records the weaker guarantee', () => {
     for (const toolChoice of ['required', { tool: 't' }] as const) {
       weakened.length = 0;
       expect(written('claude-sonnet-4-5', { tools, toolChoice })['tool_choice']).to.not.include({ type: 'auto' });
@@ -115,7 +115,7 @@ describe('a request written for a model of Messages', () => {
     }
   });
 
-  it('asks for the least thinking in the word of the model', () => {
+  it('requests the lowest thinking with the setting of the model', () => {
     const asked = (model: string) => {
       const { thinking, output_config: effort } = written(model, { reasoning: { effort: 'none' } });
       return { thinking, effort };
@@ -125,7 +125,7 @@ describe('a request written for a model of Messages', () => {
     expect(asked('claude-opus-5-5')).to.deep.equal({ thinking: undefined, effort: { effort: 'low' } });
   });
 
-  it('has instructions inside the conversation as a message of their own only where the model takes them', () => {
+  it('has a separate system message for instructions inside the conversation only if the model accepts it', () => {
     const turns = [user(text('Hello')), { role: 'system', parts: [text('Be brief')] } as const, assistant(text('Hi'))];
     const roles = (model: string) =>
       (written(model, { turns: [...turns, user(text('Go on'))] })['messages'] as { role: string }[]).map(
@@ -135,7 +135,7 @@ describe('a request written for a model of Messages', () => {
     expect(roles('claude-opus-4-5')).to.deep.equal(['user', 'assistant', 'user']);
   });
 
-  it('is refused where the model has no such sampling', () => {
+  it('is rejected if the model does not support its sampling settings', () => {
     expect(() => written('claude-opus-4-7', { temperature: 0.5 })).to.throw('one value alone');
     expect(() => written('claude-sonnet-4-5', { temperature: 0.5, topP: 0.5 })).to.throw('beside a temperature');
     expect(written('claude-sonnet-4-5', { temperature: 0.5, topP: 1 }))

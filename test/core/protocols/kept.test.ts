@@ -76,11 +76,11 @@ for (const [client, { dialect, request }] of Object.entries(CLIENTS))
     }
 
     for (const [what, { deltas, back }] of Object.entries(TURNS)) {
-      it(`returns to where it came from: ${what}`, () => {
+      it(`is sent back to the upstream that it came from: ${what}`, () => {
         expect(nextOf(deltas, 'up-1')).to.deep.include(back);
       });
 
-      it(`goes to no other upstream: ${what}`, () => {
+      it(`is never sent to another upstream: ${what}`, () => {
         expect(JSON.stringify(nextOf(deltas, 'up-2'))).to.not.match(/SIGNED|HIDDEN/);
       });
     }

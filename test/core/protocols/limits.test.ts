@@ -42,7 +42,7 @@ interface Trial {
 
 const turnOf = (...parts: readonly Part[]): Turn => ({ role: 'user', parts });
 const answerOf = (...parts: readonly Part[]): Turn => ({ role: 'assistant', parts });
-const text = { is: 'text', text: 'Hello' } as const;
+const text = { kind: 'text', text: 'Hello' } as const;
 const asked = (...parts: readonly Part[]): Trial => ({ with: { turns: [turnOf(text, ...parts)] } });
 const answered = (part: Part): Trial => ({
   with: { turns: [turnOf(text), answerOf(text, part), turnOf(text)] },
@@ -52,14 +52,14 @@ const answered = (part: Part): Trial => ({
 const either = (one: Part, other: Part): Trial => ({ with: asked(one).with, without: asked(other).with });
 
 const TOOLS = [{ name: 'weather', input: 'json', schema: { type: 'object' } }] as const;
-const CALL = { is: 'tool_call', id: 'c1', name: 'weather', input: '{"city":"Rome"}' } as const;
-const RESULT = { is: 'tool_result', id: 'c1', parts: [text] } as const;
+const CALL = { kind: 'tool_call', id: 'c1', name: 'weather', input: '{"city":"Rome"}' } as const;
+const RESULT = { kind: 'tool_result', id: 'c1', parts: [text] } as const;
 const PNG = { base64: 'iVBO', mediaType: 'image/png' } as const;
-const IMAGE = { is: 'image', source: PNG } as const;
-const PDF = { is: 'document', source: { base64: 'JVBE', mediaType: 'application/pdf' }, name: 'a' } as const;
-const WAV = { is: 'audio', base64: 'UklG', format: 'wav' } as const;
+const IMAGE = { kind: 'image', source: PNG } as const;
+const PDF = { kind: 'document', source: { base64: 'JVBE', mediaType: 'application/pdf' }, name: 'a' } as const;
+const WAV = { kind: 'audio', base64: 'UklG', format: 'wav' } as const;
 const loop = (result: Part): Partial<Conversation> => ({ turns: [turnOf(text), answerOf(CALL), turnOf(result)] });
-const SCHEMA = { is: 'schema', schema: { type: 'object' } } as const;
+const SCHEMA = { kind: 'schema', schema: { type: 'object' } } as const;
 
 /** The trial of each feature if `SPECIAL` has none. */
 const USUAL: Readonly<Record<Feature, Trial>> = {
@@ -90,14 +90,14 @@ const USUAL: Readonly<Record<Feature, Trial>> = {
   audio: asked(WAV),
   tool_call: { ...answered(CALL), with: loop(RESULT) },
   tool_result: { with: loop(RESULT), without: { turns: [turnOf(text), answerOf(CALL), turnOf(text)] } },
-  refusal: answered({ is: 'refusal', text: 'No.' }),
+  refusal: answered({ kind: 'refusal', text: 'No.' }),
   system: { with: { turns: [turnOf(text), { role: 'system', parts: [text] }, turnOf(text)] } },
 };
 
 /** The trials of the conditions (`when`) in the list of lacks, by feature and condition. */
 const SPECIAL: Readonly<Record<string, Trial>> = {
   'temperature above 1': { with: { temperature: 1.5 } },
-  'outputFormat JSON without a schema': { with: { outputFormat: { is: 'json' } } },
+  'outputFormat JSON without a schema': { with: { outputFormat: { kind: 'json' } } },
   'outputFormat the name, the description and `strict` of a schema': {
     with: { outputFormat: { ...SCHEMA, name: 'n', description: 'd', strict: true } },
     without: { outputFormat: SCHEMA },
@@ -107,16 +107,16 @@ const SPECIAL: Readonly<Record<string, Trial>> = {
     with: { turns: [turnOf(text), answerOf(text)] },
   },
   'image of another type than JPEG, PNG, GIF and WebP': asked({
-    is: 'image',
+    kind: 'image',
     source: { ...PNG, mediaType: 'image/tiff' },
   }),
   'document of another type than PDF and plain text': asked({
-    is: 'document',
+    kind: 'document',
     source: { base64: 'YSxi', mediaType: 'text/csv' },
   }),
-  'image at an address': asked({ is: 'image', source: { url: 'https://example.com/a.png' } }),
+  'image at an address': asked({ kind: 'image', source: { url: 'https://example.com/a.png' } }),
   'document of another type than PDF, plain text, Markdown, HTML and CSV': asked({
-    is: 'document',
+    kind: 'document',
     source: { base64: 'UEsD', mediaType: 'application/zip' },
   }),
   'toolChoice `none`, and there are tools': { with: { tools: TOOLS, toolChoice: 'none' }, without: { tools: TOOLS } },
@@ -126,20 +126,20 @@ const SPECIAL: Readonly<Record<string, Trial>> = {
     with: { outputFormat: { ...SCHEMA, strict: true } },
     without: { outputFormat: SCHEMA },
   },
-  'document at an address': asked({ is: 'document', source: { url: 'https://example.com/a.pdf' } }),
+  'document at an address': asked({ kind: 'document', source: { url: 'https://example.com/a.pdf' } }),
   'document its name': either(PDF, { ...PDF, name: 'b' }),
   'image how closely it is looked at': either({ ...IMAGE, detail: 'high' }, IMAGE),
   'image at an address from which its type cannot be read': asked({
-    is: 'image',
+    kind: 'image',
     source: { url: 'https://example.com/a' },
   }),
   'document at an address from which its type cannot be read': asked({
-    is: 'document',
+    kind: 'document',
     source: { url: 'https://example.com/a' },
   }),
-  'image of a type that is none of it': asked({ is: 'image', source: { ...PNG, mediaType: 'text/plain' } }),
+  'image of a type that is none of it': asked({ kind: 'image', source: { ...PNG, mediaType: 'text/plain' } }),
   'document of a type that is none of it': asked({
-    is: 'document',
+    kind: 'document',
     source: { base64: 'YSxi', mediaType: 'audio/wav' },
   }),
   'audio in a turn of the assistant': answered(WAV),
@@ -150,7 +150,7 @@ const SPECIAL: Readonly<Record<string, Trial>> = {
   }),
   'tool_result its call is not in the conversation': asked(RESULT),
   'tools two tools have one name': { with: { tools: [...TOOLS, { ...TOOLS[0], description: 'another' }] } },
-  'text all of the conversation is empty': { with: { turns: [turnOf({ is: 'text', text: '' })] } },
+  'text all of the conversation is empty': { with: { turns: [turnOf({ kind: 'text', text: '' })] } },
   'temperature another sampling than the default one, at models that have no other': {
     with: { temperature: 0.5 },
     model: 'claude-opus-5',
@@ -200,14 +200,14 @@ for (const [dialect, { writeRequest: write, lacks }] of Object.entries(TARGETS))
   describe(`what an upstream of the dialect ${dialect} lacks`, () => {
     for (const [feature, trial] of Object.entries(USUAL) as [Feature, Trial][]) {
       const expected = lacks.find((lack) => lack.feature === feature && isUsual(lack))?.action ?? 'carried';
-      it(`${feature} is ${expected}`, () => {
+      it(`has this effect: ${feature} is ${expected}`, () => {
         expect(fateOf(write, feature, trial)).to.equal(expected);
       });
     }
 
     for (const { feature, when, action } of lacks) {
       if (when === undefined) continue;
-      it(`${feature} is ${action}: ${when}`, () => {
+      it(`has this effect: ${feature} is ${action}: ${when}`, () => {
         const trial = SPECIAL[`${feature} ${when}`];
         if (trial === undefined) throw new Error('there is no request that tries it');
         expect(fateOf(write, feature, trial)).to.equal(action);

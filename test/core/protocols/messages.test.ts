@@ -8,7 +8,7 @@ import { unseal } from '../../../core/protocols/seal';
 import { writtenCall } from '../../support/golden';
 
 describe('the dialect messages', () => {
-  it('refuses or drops members as its rules say, and names each refused member', () => {
+  it('refuses or drops members according to its rules, and names each refused member', () => {
     const given = { model: 'm', messages: [] };
     for (const { member, action } of MESSAGES_RULES.all.filter((rule) => /^\w+$/.test(rule.member))) {
       const read = () => MESSAGES.readRequest({ ...given, [member]: { of: 'the vendor' } });
@@ -17,7 +17,7 @@ describe('the dialect messages', () => {
     }
   });
 
-  it('refuses the blocks and tools that its rules refuse, and no others', () => {
+  it('refuses only the blocks and tools that its rules exclude', () => {
     const isRefused = (place: string, request: JsonObject) => {
       try {
         MESSAGES.readRequest(request);
@@ -43,15 +43,15 @@ describe('the dialect messages', () => {
     }
   });
 
-  it('returns a signature to the upstream that made it', () => {
+  it('returns a signature only to the upstream that made it', () => {
     const value = JSON.stringify({ redacted_thinking: 'Emw' });
     const events: AnswerEvent[] = [
-      { is: 'open', at: 0, choice: 0, part: { is: 'reasoning' } },
-      { is: 'sign', at: 0, value: 'EqQB' },
-      { is: 'close', at: 0 },
-      { is: 'open', at: 1, choice: 0, part: { is: 'reasoning' } },
-      { is: 'sign', at: 1, value },
-      { is: 'close', at: 1 },
+      { kind: 'open', at: 0, choice: 0, part: { kind: 'reasoning' } },
+      { kind: 'sign', at: 0, value: 'EqQB' },
+      { kind: 'close', at: 0 },
+      { kind: 'open', at: 1, choice: 0, part: { kind: 'reasoning' } },
+      { kind: 'sign', at: 1, value },
+      { kind: 'close', at: 1 },
     ];
     const { content } = MESSAGES.openWriter(writtenCall({})).body(events);
     const messages = [
@@ -66,17 +66,17 @@ describe('the dialect messages', () => {
     ]);
   });
 
-  it('marks unsigned thinking, so that no upstream receives it', () => {
+  it('marks thinking without a signature, so that no upstream receives it', () => {
     const { content } = MESSAGES.openWriter(writtenCall({})).body([
-      { is: 'open', at: 0, choice: 0, part: { is: 'reasoning' } },
-      { is: 'add', at: 0, text: 'Hm.' },
-      { is: 'close', at: 0 },
+      { kind: 'open', at: 0, choice: 0, part: { kind: 'reasoning' } },
+      { kind: 'add', at: 0, text: 'Hm.' },
+      { kind: 'close', at: 0 },
     ]);
     const [block] = content as readonly JsonObject[];
     expect(unseal(block?.['signature'])).to.include({ upstream: 'none' });
   });
 
-  it('gives an error the type that its status has', () => {
+  it('derives the type of an error from its HTTP status', () => {
     const typed = (status: number, error = {}) =>
       (MESSAGES.writeError({ message: 'Sorry.', ...error }, status, 'req-1')['error'] as JsonObject)['type'];
     expect([400, 401, 404, 413, 418, 429, 500, 503].map((status) => typed(status))).to.deep.equal([
@@ -95,11 +95,11 @@ describe('the dialect messages', () => {
 
   it('omits a tool call whose input is not valid JSON', () => {
     const events: AnswerEvent[] = [
-      { is: 'open', at: 0, choice: 0, part: { is: 'tool_call', id: 'c', name: 'n' } },
-      { is: 'add', at: 0, text: '{"a":' },
-      { is: 'close', at: 0 },
-      { is: 'finish', choice: 0, reason: 'tool_calls' },
+      { kind: 'open', at: 0, choice: 0, part: { kind: 'tool_call', id: 'c', name: 'n' } },
+      { kind: 'add', at: 0, text: '{"a":' },
+      { kind: 'close', at: 0 },
+      { kind: 'finish', choice: 0, reason: 'tool_calls' },
     ];
-    expect(() => MESSAGES.openWriter(writtenCall({})).body(events)).to.throw('no JSON object');
+    expect(() => MESSAGES.openWriter(writtenCall({})).body(events)).to.throw('is not a JSON object');
   });
 });

@@ -6,7 +6,7 @@ import { seal } from '../../../core/protocols/seal';
 import { callOf, writtenCall } from '../../support/golden';
 
 describe('the dialect responses', () => {
-  it('returns the thinking of a Messages model in the next call, with its signature', () => {
+  it('sends the thinking of a Messages model back in the next call, with its signature', () => {
     const content = [
       { type: 'thinking', thinking: 'Look first.', signature: 'sig-1' },
       { type: 'redacted_thinking', data: 'hidden' },
@@ -35,7 +35,7 @@ describe('the dialect responses', () => {
     expect(said('up-2')).to.deep.equal({ role: 'assistant', content: content.slice(2) });
   });
 
-  it("writes an upstream's error in the form of its clients", () => {
+  it("converts an upstream's error to the form of Responses clients", () => {
     const error = { message: 'Slow down.', type: 'overloaded_error', code: 'rate_limit_exceeded' };
     expect(RESPONSES.writeError(error, 429, 'req-1')).to.deep.equal({
       request_id: 'req-1',

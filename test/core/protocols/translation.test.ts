@@ -23,14 +23,14 @@ const ODD = defineAdapter({
   authorize: () => ({}),
   judge: () => 'next',
   answer: () => ({
-    event: () => [{ is: 'error', error: { message: 'Too hot.' } }],
+    event: () => [{ kind: 'error', error: { message: 'Too hot.' } }],
     body: () => [],
     end: () => [],
   }),
 });
 
 describe('a translated error event of an upstream', () => {
-  it('is passed whole to `judge`, and the client receives only the parsed message', () => {
+  it('reaches `judge` unchanged, and the client receives only the parsed message', () => {
     const forget = registerAdapter(ODD);
     const adapter = findAdapter('odd');
     forget();
@@ -96,14 +96,14 @@ const END = /\[DONE\]|message_stop|response\.completed/;
 describe('content behind the stop reason of a translated answer', () => {
   for (const client of CLIENTS) {
     if (client === 'chat') continue;
-    it(`reaches clients of ${client} if it comes before the usage`, () => {
+    it(`reaches clients of ${client} if it arrives before the usage`, () => {
       const events = [chunk({ content: 'One' }), chunk({}, 'stop'), chunk({ content: ' two' }), COUNTS, DONE];
       const { text, error } = relayed(between('chat', client), events);
       expect(error).to.equal(false);
       expect(text).to.include(' two').and.match(END);
     });
 
-    it(`ends the stream of clients of ${client} as an error if it comes behind the usage`, () => {
+    it(`ends the stream of clients of ${client} with an error if it arrives after the usage`, () => {
       const events = [chunk({ content: 'One' }), chunk({}, 'stop'), COUNTS, chunk({ content: ' two' }), DONE];
       const { text, error } = relayed(between('chat', client), events);
       expect(error).to.equal(true);
@@ -161,7 +161,7 @@ describe('a stop reason that no table has', () => {
   for (const [upstream, word, events] of ENDS)
     for (const client of CLIENTS) {
       if (upstream === client) continue;
-      it(`of ${upstream} is an error for clients of ${client} without content, and a plain end with it`, () => {
+      it(`of ${upstream} is an error for clients of ${client} if there is no content, and a normal end otherwise`, () => {
         expect(relayed(between(upstream, client), events(false, word)).error).to.equal(true);
         const { text, error } = relayed(between(upstream, client), events(true, word));
         expect(error).to.equal(false);
@@ -175,7 +175,7 @@ describe('a stop reason that no table has', () => {
     ['converse', 'malformed_tool_use'],
     ['chat', 'network_error'],
   ] as const)
-    it(`is not taken for one that says that the answer broke off: ${word} of ${upstream}`, () => {
+    it(`remains distinct from a word for an incomplete answer, which is an error: ${word} of ${upstream}`, () => {
       const [, , events] = ENDS.find(([each]) => each === upstream) ?? expect.fail('no such row');
       const { text, error } = relayed(between(upstream, 'messages'), events(true, word));
       expect(error).to.equal(true);
@@ -203,7 +203,7 @@ describe('an error that says that a call is too long', () => {
     ['Your request exceeded model token limit: 128000', 'Your request exceeded'],
     ['Input is too long for requested model.', 'Input is too long'],
   ] as const)
-    it(`reaches every client in its words: ${message.slice(0, 40)}`, () => {
+    it(`reaches every client in the form of its protocol: ${message.slice(0, 40)}`, () => {
       const body = { error: { message } };
       const told = (client: Protocol) => between('gemini', client).error(body, 413);
       const { status, body: inMessages } = told('messages');
@@ -218,7 +218,7 @@ describe('an error that says that a call is too long', () => {
         });
     });
 
-  it('has the same words in a stream', () => {
+  it('reaches clients of a stream with the same text', () => {
     const failed = event({ error: { code: 'context_length_exceeded', message: 'Too long.' } });
     expect(relayed(between('chat', 'messages'), [failed]).text).to.include('"prompt is too long: Too long."');
     expect(relayed(between('chat', 'responses'), [failed]).text).to.include('"code":"context_length_exceeded"');
@@ -264,7 +264,7 @@ const BODIES = {
 describe('an answer in another form than the call asked for', () => {
   for (const upstream of CLIENTS)
     for (const client of CLIENTS) {
-      it(`of ${upstream} becomes a stream of ${client}, and that stream the same body`, () => {
+      it(`of ${upstream} is converted to a stream of ${client}, and that stream converts back to the same body`, () => {
         const { note, written } = between(upstream, client).streamed(BODIES[upstream]);
         expect(countsIn(note.usage ?? expect.fail('no usage'))).to.deep.equal({ input: 9, output: 4 });
         expect(note).to.include({ content: true, done: true, finish: true });
@@ -275,7 +275,7 @@ describe('an answer in another form than the call asked for', () => {
         const events = clientDialect(client)
           .openReader()
           .body(JSON.parse(JSON.stringify(whole.written)));
-        expect(events.flatMap((each) => (each.is === 'add' ? [each.text] : []))).to.deep.equal([
+        expect(events.flatMap((each) => (each.kind === 'add' ? [each.text] : []))).to.deep.equal([
           'Hello',
           '{"city":"Lodz"}',
         ]);
@@ -284,7 +284,7 @@ describe('an answer in another form than the call asked for', () => {
     }
 
   for (const client of CLIENTS)
-    it(`is no answer of ${client} if nothing is in it, or if its stream is not whole`, () => {
+    it(`is rejected for ${client} if it is empty or if its stream is incomplete`, () => {
       const isEmpty = () => {
         try {
           return between(client, client).streamed({ ok: true }).note.error !== undefined;

@@ -149,20 +149,20 @@ describe('a usage report of Chat', () => {
   };
   for (const [meter, places] of Object.entries(CACHE_PLACES))
     for (const path of places)
-      it(`counts ${meter} at ${path.join('.')}`, () => {
+      it(`is read at ${path.join('.')} for the meter ${meter}`, () => {
         const usage = chat(prompt(nested(path, 800)));
         expect(countsIn(usage)).to.deep.equal({ input: 200, [meter]: 800, output: 100 });
         expect(usage.unknown).to.equal(undefined);
       });
 
-  it('is found in the last choice and in `x_groq`', () => {
+  it('is found in the last chunk with a choice and in `x_groq`', () => {
     const usage = prompt({});
     for (const chunk of [{ choices: [{ index: 0, usage }] }, { choices: [], x_groq: { usage } }])
       expect(countsIn(readChat(chunk))).to.deep.equal(PLAIN);
     expect(readChat({ choices: [{ index: 0, usage: null }], usage: null })).to.equal(UNKNOWN_USAGE);
   });
 
-  it('reads to the same charge, however its vendor splits the total', () => {
+  it('leads to the same charge, however its vendor splits the total', () => {
     const count = fc.integer({ min: 1, max: 100_000 });
     const split = fc.record({
       fresh: count,
@@ -372,12 +372,12 @@ describe('two usage reports of one stream', () => {
       expect(merged.suspect).to.deep.equal(suspect);
     });
 
-  it('keep the input of the first one if the last has further passes without any', () => {
+  it('keep the input of the first report if the last one has more passes but no input for them', () => {
     const now = { passes: [{ counts: new Map([['input', 0]]) }, { counts: new Map([['input', 0]]) }] };
     expect(totalInputTokens(mergeUsage(usageOf({ input: 1_000 }), now))).to.equal(1_000);
   });
 
-  it('never cost more input than the larger one, nor nothing, in any order', () => {
+  it('never cost more input than the larger report, and never nothing, in any order', () => {
     const count = fc.option(fc.nat(5_000), { nil: undefined });
     const report = fc.record(Object.fromEntries([...INPUT_METERS, 'output'].map((meter) => [meter, count])));
     void fc.assert(

@@ -17,11 +17,11 @@ describe('days, hours and months of a time zone', () => {
     // Santiago put its clocks forward at midnight on this day: the day began at one o'clock.
     ['day', '2026-09-06T12:00:00Z', 'America/Santiago', '2026-09-06T04:00:00.000Z'],
   ] as readonly (readonly [Interval, string, string, string])[]) {
-    it(`the ${interval} of ${moment} in ${timeZone} began at ${start}`, () =>
+    it(`have their bounds at local time: the ${interval} of ${moment} in ${timeZone} began at ${start}`, () =>
       assert.equal(iso(startOf(interval, at(moment), timeZone)), start));
   }
 
-  it('have their real length when clocks change', () => {
+  it('have their real length when the clocks change', () => {
     for (const [day, hours] of [
       ['2026-03-29', 23],
       ['2026-10-25', 25],
@@ -35,7 +35,7 @@ describe('days, hours and months of a time zone', () => {
     }
   });
 
-  it('follow each other without a gap, all year, in every zone', () => {
+  it('follow each other without a gap, all year, in every time zone', () => {
     for (const timeZone of [
       'UTC',
       'Europe/Berlin',

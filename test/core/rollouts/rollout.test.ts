@@ -17,7 +17,7 @@ describe('the treatment group of a rollout', () => {
   const accounts = Array.from({ length: CALLS }, newId);
 
   for (const share of [0.01, 0.25, 0.99]) {
-    it(`has ${share * 100} % of the callers, within chance`, () => {
+    it(`has ${share * 100} % of the callers, within the limits of chance`, () => {
       const drawn = accounts.filter((id) => groupOf(rollout, share, caller(id), 'c').group === 'treatment').length;
       expect(drawn).to.be.within(...bounds(share));
     });
@@ -41,7 +41,7 @@ describe('the treatment group of a rollout', () => {
     }
   });
 
-  it('is drawn by the property that the rollout is sticky by, and by nothing else', () => {
+  it('depends only on the property that the rollout is sticky by', () => {
     const groups = (stickyBy: 'account' | 'key' | 'request', of: (index: number) => [string, string, string]) =>
       new Set(
         accounts.slice(0, 200).map((_, index) => {
@@ -62,7 +62,7 @@ describe('the treatment group of a rollout', () => {
     expect(both).to.be.within(...bounds(0.01));
   });
 
-  it('always has the included accounts and keys, and never the excluded ones', () => {
+  it('always includes the included accounts and keys, and never the excluded ones', () => {
     const lists = { ...rollout, include: new Set(['friend', 'friendly-key']), exclude: new Set(['shy', 'friend-too']) };
     const group = (account: string, key?: string) => groupOf(lists, 0, caller(account, key), 'c');
     expect(group('friend')).to.include({ group: 'treatment', isDrawn: false });

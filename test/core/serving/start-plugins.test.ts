@@ -36,7 +36,7 @@ function refusal(...plugins: LoadedPlugin[]): string {
 }
 
 describe('The routes of plugins', () => {
-  it('fail with the names of both plugins if they serve the same path, whatever their parameters are called', () => {
+  it('fail the start with the names of both plugins if they serve the same path, even with different parameter names', () => {
     const one = plugin('one', { routes: () => [route('GET', '/v1/things/{id}')] });
     const other = plugin('other', { routes: () => [route('GET', '/v1/things/{thingId}')] });
     expect(refusal(one, other))
@@ -49,7 +49,7 @@ describe('The routes of plugins', () => {
     ['GET', '/v1/{kind}/{id}'],
     ['*', '/v1/things/{id}'],
   ] as const) {
-    it(`fail with the names of both plugins if one serves a path of the other: ${method} ${path}`, () => {
+    it(`fail the start with the names of both plugins if one serves a path of the other: ${method} ${path}`, () => {
       const one = plugin('one', { routes: () => [route('GET', '/v1/things/{id}')] });
       const thief = plugin('thief', { routes: () => [route(method, path)] });
       for (const plugins of [
@@ -62,7 +62,7 @@ describe('The routes of plugins', () => {
     });
   }
 
-  it('may have a fixed word instead of a parameter within one plugin, and a rest pattern in another', () => {
+  it('may overlap: a fixed word with a parameter in one plugin, and with a rest pattern of another plugin', () => {
     const routes = [route('GET', '/v1/things/{id}'), route('GET', '/v1/things/latest')];
     const rest = [route('GET', '/v1/{rest...}')];
     const plugins = [plugin('one', { routes: () => routes }), plugin('other', { routes: () => rest })];
@@ -75,7 +75,7 @@ describe('The routes of plugins', () => {
     ['POST', '/{strategy}/v1/messages'],
     ['POST', '/v1/{rest...}'],
   ] as const) {
-    it(`fail at the path of a model call: ${method} ${path}`, () => {
+    it(`make the start fail if one has the path of a model call: ${method} ${path}`, () => {
       const thief = plugin('thief', { routes: () => [route(method, path)] });
       expect(refusal(thief)).to.include('"thief"').and.include('the endpoint "default"');
     });
@@ -83,14 +83,14 @@ describe('The routes of plugins', () => {
 });
 
 describe('The start of plugins', () => {
-  it('fails with the plugin that does not start in time', async () => {
+  it('fails with an error that names the plugin that does not start in time', async () => {
     const slow = plugin('slow', { start: () => new Promise(() => {}) });
     const error = await rejection(startPlugins([slow], GATEWAY, 20));
     expect(error).to.be.instanceOf(StartFailure);
     expect(error.message).to.include('"slow" (./slow in system.config.yml) has not started within 0.02 s');
   });
 
-  it('fails with the plugin that throws', async () => {
+  it('fails with an error that names the plugin that throws', async () => {
     const broken = plugin('broken', { start: () => Promise.reject(new Error('no port is free')) });
     expect((await rejection(startPlugins([broken], GATEWAY))).message).to.match(
       /"broken" \(.*\) failed in `start`.*no port/,

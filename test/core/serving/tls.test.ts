@@ -9,12 +9,12 @@ import { temporaryFolder } from '../../support/configuration-folder';
 import { quiet } from '../../support/databases';
 
 describe('A server with TLS', () => {
-  it('counts a connection before its handshake, until it is closed', async () => {
+  it('counts a connection against its limit from before the TLS handshake until it is closed', async () => {
     const folder = temporaryFolder({});
     const own = await (await newAuthority(folder)).issue('own', ['127.0.0.1']);
     const server = createServer((_, response) => response.end());
     serveWithTls(server, new Certificates('https.tls', { default: own }, folder));
-    limitConnections(server, { most: 1, mostOfAddress: 1 }, { isProxy: () => false }, quiet);
+    limitConnections(server, { max: 1, maxPerAddress: 1 }, { isProxy: () => false }, quiet);
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');
     const { port } = server.address() as AddressInfo;

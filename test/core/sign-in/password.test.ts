@@ -15,7 +15,7 @@ describe("a user's password", () => {
     assert.notEqual(await hashPassword('the same words'), await hashPassword('the same words'));
   });
 
-  it('is the same in every Unicode composition of its letters', async () => {
+  it('is accepted in every Unicode composition of its letters', async () => {
     assert.equal(await verifyPassword('caf\u00e9 au lait', await hashPassword('cafe\u0301 au lait')), true);
   });
 
@@ -25,14 +25,14 @@ describe("a user's password", () => {
     assert.equal(await verifyPassword('x', '$scrypt$ln=15,r=8,p=3$$'), false);
   });
 
-  it('is verified even if it was stored with other cost settings', async () => {
+  it('is verified even if its stored form has other cost settings', async () => {
     const stored = '$scrypt$ln=4,r=8,p=1$AAAAAAAAAAAAAAAAAAAAAA$';
     const { scryptSync } = await import('node:crypto');
     const hash = scryptSync('older', Buffer.alloc(16), 32, { N: 16, r: 8, p: 1 }).toString('base64').replace('=', '');
     assert.equal(await verifyPassword('older', stored + hash), true);
   });
 
-  it('is refused if too many checks already wait, because they would use every thread', async () => {
+  it('is not checked if too many checks already wait, because they would occupy every thread', async () => {
     const cheap = `$scrypt$ln=10,r=8,p=1$${'A'.repeat(22)}$${'A'.repeat(43)}`;
     const all = Array.from({ length: 60 }, () => verifyPassword('x', cheap).catch((error: unknown) => error));
     const answers = await Promise.all(all);

@@ -6,7 +6,7 @@ const read = (frame: string) => readFrame(Buffer.from(frame));
 const textOf = async (frame: string) => Buffer.concat([...(await read(frame)).body.chunks]).toString();
 
 describe('a WebSocket frame from a client', () => {
-  it('becomes a request body by two edits, and keeps every other byte', async () => {
+  it('becomes a request body by two edits, which keep every other byte', async () => {
     expect(await textOf('{"type":"response.create","model":"a","input":" b "}')).to.equal(
       '{"model":"a","input":" b ","stream":true}',
     );
@@ -16,7 +16,7 @@ describe('a WebSocket frame from a client', () => {
     expect(await textOf('{"type":"response\\u002ecreate"}')).to.equal('{"stream":true}');
   });
 
-  it('has an identity: its `event_id`, which is no member of the body, and its bytes', async () => {
+  it('is identified by its `event_id`, which is removed from the body, and by its bytes', async () => {
     const [one, same, other] = [
       await read('{"type":"response.create","event_id":"a","input":"b"}'),
       await read('{"type":"response.create","event_id":"a","input":"b"}'),
@@ -28,7 +28,7 @@ describe('a WebSocket frame from a client', () => {
     expect(Buffer.concat([...one.body.chunks]).toString()).to.equal('{"input":"b","stream":true}');
   });
 
-  it('is refused when it is not a `response.create`', async () => {
+  it('is refused if its type is not `response.create`', async () => {
     for (const [frame, code] of [
       ['{"type":"response.create"', 'INVALID_JSON'],
       ['"response.create"', 'INVALID_FIELD'],
@@ -42,7 +42,7 @@ describe('a WebSocket frame from a client', () => {
       expect(await rejection(read(frame))).to.include({ code });
   });
 
-  it('is refused by its type when it arrives during another call', () => {
+  it('is refused if it arrives during another call, with an error that depends on its type', () => {
     expect(meanwhile(Buffer.from('{"type":"response.create"}')).code).to.equal('CONFLICT');
     expect(meanwhile(Buffer.from('nothing')).code).to.equal('CONFLICT');
     expect(meanwhile(Buffer.from(' { "type" : "response.cancel"}')).options.param).to.equal('type');

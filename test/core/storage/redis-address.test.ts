@@ -5,12 +5,12 @@ import { parseRedisUrl } from '../../../core/storage/redis-address';
 describe('REDIS_URL', () => {
   const none = { tls: false, username: undefined, password: undefined };
 
-  it('can name a single Redis', () => {
+  it('can name a single Redis server server', () => {
     for (const url of ['redis://127.0.0.1:6379/2', 'rediss://user:word@redis.example'])
       assert.deepEqual(parseRedisUrl(url), { kind: 'single', url });
   });
 
-  it('can name some nodes of a Cluster, from which the client learns the others', () => {
+  it('can name some nodes of a Redis Cluster, from which the client discovers the other nodes', () => {
     assert.deepEqual(parseRedisUrl('redis+cluster://one:7000,two,[::1]:7002'), {
       kind: 'cluster',
       ...none,
@@ -47,7 +47,7 @@ describe('REDIS_URL', () => {
     ['redis+sentinel://one/main?role=slave', /unknown parameter "role"/],
     ['redis://:bad port', /is not a URL/],
   ] as const) {
-    it(`is refused as "${url}" with an explanation`, () => {
+    it(`is refused with an explanation if it is "${url}"`, () => {
       assert.throws(
         () => parseRedisUrl(url),
         (error) => error instanceof StartFailure && expected.test(error.message),
@@ -55,7 +55,7 @@ describe('REDIS_URL', () => {
     });
   }
 
-  it('is never shown with its password', () => {
+  it('is never logged or shown with its password', () => {
     for (const url of ['redis+cluster://user:secret-word@one:x', 'tcp://user:secret-word@one'])
       assert.throws(
         () => parseRedisUrl(url),

@@ -37,7 +37,7 @@ describe('the start of tracing', () => {
       await tracing?.();
     });
 
-  it('warns of an unknown exporter and opens none', () => {
+  it('logs a warning for an unknown exporter and opens none', () => {
     expect(opened({ ...ENDPOINT, OTEL_TRACES_EXPORTER: 'zipkin' })).to.equal(undefined);
     expect(lines.join()).to.include('OTEL_TRACES_EXPORTER: expected otlp or none');
   });
@@ -48,7 +48,7 @@ describe('the start of tracing', () => {
     { OTEL_EXPORTER_OTLP_TRACES_PROTOCOL: 'http/protobuf' },
     { OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json', OTEL_EXPORTER_OTLP_TRACES_PROTOCOL: 'grpc' },
   ])
-    it(`refuses ${JSON.stringify(env)} and says what to do`, () => {
+    it(`refuses the environment ${JSON.stringify(env)} and says what to do`, () => {
       const [name, value] = Object.entries(env).at(-1) ?? [];
       expect(() => opened({ ...ENDPOINT, ...env }))
         .to.throw(StartFailure, `${name}=${value} is not supported`)
@@ -61,13 +61,13 @@ describe('the start of tracing', () => {
     { OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json' },
     { OTEL_EXPORTER_OTLP_PROTOCOL: 'http/protobuf', OTEL_EXPORTER_OTLP_TRACES_PROTOCOL: 'http/json' },
   ])
-    it(`accepts ${JSON.stringify(env)}`, async () => {
+    it(`accepts the environment ${JSON.stringify(env)}`, async () => {
       const tracing = opened({ ...ENDPOINT, ...env });
       expect(tracing).to.not.equal(undefined);
       await tracing?.();
     });
 
-  it("is the only importer of OpenTelemetry's SDK, through a file that nothing else imports", () => {
+  it("alone loads OpenTelemetry's SDK, through a file that no other file imports", () => {
     const ours = ['core', 'policies', 'plugins', 'cli'].flatMap((room) => filesUnder(room)).concat('server.ts');
     const importing = (isMeant: (from: string) => boolean) =>
       ours.filter((path) => path.endsWith('.ts') && importsOf(path, textOf(path)).some(({ from }) => isMeant(from)));

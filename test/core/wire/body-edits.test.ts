@@ -55,7 +55,7 @@ describe('body edits', () => {
     });
   }
 
-  it('parse equal to the edited object, for any object, edits and pieces', () => {
+  it('result in JSON equal to the edited object, for any object, edits and chunks', () => {
     const keys = fc.constantFrom('a', 'b', 'c', 'd', 'é"', '__proto__');
     const edits = fc.array(
       fc.oneof(
@@ -96,7 +96,7 @@ describe('body edits', () => {
     );
   });
 
-  it('leave untouched bytes in the memory in which they arrived', () => {
+  it('copy no untouched bytes of the body', () => {
     const body = bodyOf(`{"model":"x","messages":["${'y'.repeat(500)}"]}`);
     const edited = applyBodyEdits(body, [{ member: 'model', set: '"z"' }]);
     const [source] = body.chunks;

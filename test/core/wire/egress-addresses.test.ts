@@ -108,28 +108,28 @@ describe('the addresses that egress connects to', () => {
   });
 
   for (const address of PRIVATE) {
-    it(`${address} is not public`, () => assert.equal(typeof privateRange(address), 'string'));
+    it(`do not include ${address}, which is not public`, () => assert.equal(typeof privateRange(address), 'string'));
   }
   for (const address of PUBLIC) {
-    it(`${address} is public`, () => assert.equal(privateRange(address), undefined));
+    it(`include ${address}, which is public`, () => assert.equal(privateRange(address), undefined));
   }
 
   for (const host of LOOPBACK_SPELLINGS) {
-    it(`http://${host} is refused and no connection is made`, async () => {
+    it(`do not include http://${host}, for which no connection is opened`, async () => {
       const error = await failureOf(`http://${host}:${port}`);
       assert.ok(error instanceof AddressRefused);
       assert.equal(connections, 0);
     });
   }
 
-  it('a trailing dot does not bypass the check of a name', async () => {
+  it('are checked although the host name has a trailing dot', async () => {
     // Systems differ in whether they resolve `localhost.`; egress must connect on none of them.
     const error = await failureOf(`http://localhost.:${port}`);
     assert.equal(classifyDialFailure(error), 'connect_failed');
     assert.equal(connections, 0);
   });
 
-  it('a refusal names host and address, allows another upstream, and shows no credential', async () => {
+  it('are refused with an error that names host and address without the credential, and another upstream may be tried', async () => {
     const error = await failureOf(`http://someone:secret@127.1:${port}`);
     assert.ok(error instanceof AddressRefused);
     const { code, host, address, range } = error;
@@ -139,7 +139,7 @@ describe('the addresses that egress connects to', () => {
     assert.equal(nothingWasSent(error), true);
   });
 
-  it('an upstream with allowPrivate is reached at a literal address and by name', async () => {
+  it('include private ones for an upstream with allowPrivate, given as an address or as a name', async () => {
     const egress = openEgress();
     for (const host of ['127.0.0.1', '127.1', '[::1]', 'localhost']) {
       const there = destination(`http://${host}:${port}`, { allowPrivate: true });
@@ -150,7 +150,7 @@ describe('the addresses that egress connects to', () => {
     await egress.close();
   });
 
-  it('a name with a public and a private address is refused', async () => {
+  it('are all refused if a name has a public and a private address', async () => {
     const asked: string[] = [];
     const resolve = answering(asked, [['8.8.8.8', '127.0.0.1']]);
     const error = await failureOf(`http://both.example:${port}`, resolve);
@@ -159,7 +159,7 @@ describe('the addresses that egress connects to', () => {
     assert.deepEqual(asked, ['both.example']);
   });
 
-  it('a name is resolved once for a connection, and no second answer is used', async () => {
+  it('are resolved once per connection, and no second DNS answer is used', async () => {
     const asked: string[] = [];
     // The resolver answers with the public address first and loopback from then on.
     const resolve = answering(asked, [[UNREACHABLE], ['127.0.0.1']]);
@@ -169,7 +169,7 @@ describe('the addresses that egress connects to', () => {
     assert.equal(connections, 0);
   });
 
-  it('the connection goes to the address that was checked', async () => {
+  it('are the same that were checked before', async () => {
     const asked: string[] = [];
     const egress = openEgress({ resolve: answering(asked, [['127.0.0.1']]) });
     const there = destination(`http://named.example:${port}`, { allowPrivate: true });

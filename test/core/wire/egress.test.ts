@@ -68,7 +68,7 @@ describe('egress to upstreams', () => {
     assert.equal(proxied, 0);
   });
 
-  it('sends the host of the URL as the TLS server name, whatever the address', async () => {
+  it("sends the URL's host as the TLS server name, whatever the connected address", async () => {
     const names: string[] = [];
     const server = createTcpServer((socket) => {
       const secure = new TLSSocket(socket, {
@@ -90,7 +90,7 @@ describe('egress to upstreams', () => {
   });
 
   describe('with its pools of connections', () => {
-    it('keeps the pool while URL and settings stay the same, even with a new configuration', async () => {
+    it('keeps the pool while the URL and its settings stay the same, even after a configuration reload', async () => {
       const url = await serve((_request, response) => response.end());
       const pool = egress.pool(local(url));
       assert.equal(egress.pool(local(url)), pool);
@@ -110,7 +110,7 @@ describe('egress to upstreams', () => {
       assert.equal(new Set([pool, ...others]).size, 6);
     });
 
-    it('serves a call that still has the old configuration, and the new pool without a gap', async () => {
+    it('serves calls with the old configuration from its pool, and calls with the new one from the new pool', async () => {
       const url = await serve((_request, response) => response.end('ok'));
       const before = local(url);
       const now = local(url, { idleMs: 60_000 });
@@ -121,7 +121,7 @@ describe('egress to upstreams', () => {
     });
   });
 
-  it('waits for running streams when it closes, and accepts no new requests', async () => {
+  it('waits for running streams when it closes, and accepts no new requests meanwhile meanwhile', async () => {
     let finish = (): void => undefined;
     const url = await serve((_request, response) => {
       response.write('first ');
@@ -189,7 +189,7 @@ describe('egress to upstreams', () => {
         assert.equal(wasReusedConnection(error), false);
       });
 
-    it('reports that nothing was sent for a host that does not exist, and for one that never resolves', async () => {
+    it('reports that nothing was sent if the host does not exist or its name never resolves', async () => {
       const resolved = (host: string, resolve: Resolve) => {
         const there = openEgress({ resolve });
         return rejection(there.pool(local(`http://${host}.example`, { connectMs: 50 })).request(POST)).finally(() =>
@@ -204,7 +204,7 @@ describe('egress to upstreams', () => {
       assert.deepEqual([unknown, silent].map(nothingWasSent), [true, true]);
     });
 
-    it('reports cancelled when the gateway cancels, before and after the head', async () => {
+    it('reports cancelled if the gateway cancels the request, before or after the response head', async () => {
       const url = await serve((request, response) => {
         if (request.headers['x-begin'] !== undefined) response.write('first');
       });
@@ -217,7 +217,7 @@ describe('egress to upstreams', () => {
     });
 
     for (const how of ['reset', 'end'] as const) {
-      it(`reports reset of a reused connection if the connection closed after an earlier answer (${how})`, async () => {
+      it(`reports reset of a reused connection if the upstream closed it after an earlier answer (${how})`, async () => {
         const asked = new Map<Socket, number>();
         const url = await serve((request: IncomingMessage, response) => {
           const { socket } = request;

@@ -16,31 +16,31 @@ describe('the pauses in reading from an upstream', () => {
     nowMs += readMs;
   }
 
-  it('were long after one of more than a second, within a minute', () => {
+  it('count as long for a minute after one of more than a second', () => {
     pause(1_001, 59_000);
     expect(pauses.wasLong).to.equal(true);
     nowMs += 1_000;
     expect(pauses.wasLong).to.equal(false);
   });
 
-  it('are long while one lasts', () => {
+  it('count as long while one of more than a second lasts', () => {
     pauses.begin();
     nowMs += 1_001;
     expect([pauses.wasLong, pauses.totalMs]).to.deep.equal([true, 1_001]);
   });
 
-  it('were not long if each lasted a second', () => {
+  it('do not count as long if each lasted a second at most', () => {
     for (let each = 0; each < 100; each += 1) pause(1_000);
     expect([pauses.wasLong, pauses.totalMs]).to.deep.equal([false, 100_000]);
   });
 
-  it('stay long for a client that then reads slowly, because only reading counts', () => {
+  it('count as long for a client that then reads slowly, because the clock runs only while the gateway reads', () => {
     pause(5_000);
     for (let each = 0; each < 500; each += 1) pause(900, 100);
     expect(pauses.wasLong).to.equal(true);
   });
 
-  it('stop with the body, however long the client takes the rest', () => {
+  it("end with the upstream's body, even if the client reads the rest much later", () => {
     pause(5_000, 1_000);
     pauses.stop();
     nowMs += 600_000;

@@ -34,7 +34,7 @@ describe('an unstreamed answer', () => {
   };
 
   for (const length of [1_000, 65_536, 3 * MB])
-    it(`of more than 1 MB is read without its content, in pieces of ${length} bytes`, async () => {
+    it(`of more than 1 MB is read without keeping its content, in chunks of ${length} bytes`, async () => {
       const text = textOf(MB);
       const whole = await read(piecesOf(text, length), { ...reading, room: roomy() });
       expect(whole.bytes?.toString()).to.equal(text);
@@ -45,7 +45,7 @@ describe('an unstreamed answer', () => {
     });
 
   for (const length of [1, 7, 64])
-    it(`without room is read all the same, in pieces of ${length} bytes`, async () => {
+    it(`is read without keeping its content if it has no memory space, in chunks of ${length} bytes`, async () => {
       const room = full();
       room.close();
       const whole = await read(piecesOf(textOf(70_000), length), { ...reading, room });
@@ -53,7 +53,7 @@ describe('an unstreamed answer', () => {
       expect(whole.body).to.deep.include({ id: 'resp_1', usage: USAGE, model: 'acme' });
     });
 
-  it('is parsed whole up to 1 MB where its meaning is in its content, with room or without', async () => {
+  it('is parsed completely up to 1 MB if the protocol needs its content, with memory space or without', async () => {
     for (const room of [roomy(), undefined]) {
       const text = textOf(70_000);
       const whole = await read(piecesOf(text, 10_000), { ...reading, room, needsContent: true });
@@ -62,7 +62,7 @@ describe('an unstreamed answer', () => {
     }
   });
 
-  it('that is no JSON, or no object, has no meaning', async () => {
+  it('is reported as meaningless if it is not JSON or not an object', async () => {
     for (const text of [`${'x'.repeat(2 * MB)}`, JSON.stringify(['x'.repeat(2 * MB)]), textOf(MB).slice(0, -1)])
       expect((await read(piecesOf(text, 65_536), { ...reading, room: undefined })).body).to.equal(undefined);
   });

@@ -52,7 +52,7 @@ describe('the event splitter', () => {
     ['CR', '\r'],
   ] as const) {
     for (const mark of ['', '\ufeff']) {
-      it(`cuts ${name} streams ${mark && 'with a byte order mark '}the same at every byte split`, () => {
+      it(`splits ${name} streams ${mark && 'with a byte order mark '}into the same events at every byte split`, () => {
         const bytes = Buffer.from(mark + STREAM.join(lineEnd));
         for (let pieceBytes = 1; pieceBytes <= bytes.length; pieceBytes += 1) {
           const frames = split(bytes, pieceBytes);
@@ -68,7 +68,7 @@ describe('the event splitter', () => {
     }
   }
 
-  it('neither loses nor adds a byte, whatever the bytes', () => {
+  it('neither loses nor adds a byte, whatever bytes the stream has', () => {
     const bytes = fc.array(fc.constantFrom('\n', '\r', 'd', 'data:', ':', ' ', '\ufeff', 'é'), { maxLength: 40 });
     fc.assert(
       fc.property(bytes, fc.integer({ min: 1, max: 5 }), (parts, pieceBytes) => {
@@ -81,7 +81,7 @@ describe('the event splitter', () => {
     );
   });
 
-  it('emits an event with its blank line, not with the next event', () => {
+  it('emits an event as soon as its blank line arrives, not with the next event', () => {
     const splitter = new SseSplitter();
     assert.equal(splitter.push(Buffer.from('data: 1\r')).length, 0);
     assert.equal(splitter.push(Buffer.from('\n\r')).length, 1);
@@ -89,14 +89,14 @@ describe('the event splitter', () => {
     assert.equal(splitter.push(Buffer.from('\n'))[0]?.data, '2');
   });
 
-  it('does not copy an event that arrived in one piece', () => {
+  it('does not copy an event that arrived in one chunk', () => {
     const chunk = Buffer.from('data: 1\n\ndata: 2\n\n');
     const [first, second] = new SseSplitter().push(chunk);
     assert.equal(first?.raw.buffer, chunk.buffer);
     assert.equal(second?.raw.byteOffset, chunk.byteOffset + 9);
   });
 
-  it('refuses an event larger than its limit, in one piece or in many', () => {
+  it('refuses an event larger than its limit, in one chunk or in many', () => {
     for (const pieceBytes of [7, 5_000]) {
       const splitter = new SseSplitter(1_000);
       const bytes = Buffer.from(`data: ${'x'.repeat(1_200)}\n\n`);

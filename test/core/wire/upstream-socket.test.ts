@@ -71,7 +71,7 @@ describe("the upstream WebSocket of a client's WebSocket", () => {
 
   const textOf = async (exchange: UpstreamExchange) => String(await readAll(exchange, MAX_BYTES));
 
-  it('is reused, remembers its answers, and reconnects for another credential', async () => {
+  it('is reused, keeps which upstream gave its answers, and reconnects for another credential', async () => {
     await textOf(ask());
     expect(socket.find('resp_1')).to.include({ upstream: 'acme', inputTokens: 7, outputTokens: 2 });
     const [first] = open;
@@ -81,14 +81,14 @@ describe("the upstream WebSocket of a client's WebSocket", () => {
     await until('the first is closed', () => open.size === 1 && !open.has(first as WebSocket));
   });
 
-  it('splits line breaks within a frame into lines of one event', async () => {
+  it('converts line breaks within a frame into lines of one event', async () => {
     onFrame = (from) => from.send('{\n "type": "response.completed",\r\n "response": {}\r}');
     expect(await textOf(ask())).to.equal(
       'event: response.completed\ndata: {\ndata:  "type": "response.completed",\ndata:  "response": {}\ndata: }\n\n',
     );
   });
 
-  it('answers with the response of an upstream that refuses the handshake', async () => {
+  it('returns the HTTP response of an upstream that refuses the handshake', async () => {
     onHandshake = (_, raw) => raw.end('HTTP/1.1 401 No\r\ncontent-length: 2\r\nconnection: close\r\n\r\n{}');
     const exchange = ask();
     expect((await exchange.head).status).to.equal(401);
@@ -96,14 +96,14 @@ describe("the upstream WebSocket of a client's WebSocket", () => {
     expect(exchange.isRequestSent).to.equal(false);
   });
 
-  it('fails like any connection if no server listens or the address is private', async () => {
+  it('fails like any connection if the port is closed or the address is private', async () => {
     const refused = ask({ url: new URL(await closedPort()) });
     expect(classifyDialFailure(await rejection(refused.head))).to.equal('connect_failed');
     const hidden = await rejection(ask({ allowPrivate: false }).head);
     expect(hidden.name).to.equal('AddressRefused');
   });
 
-  it('fails if it closes before an answer, and reports whether it had answered before', async () => {
+  it('fails if it closes before an answer, and reports whether it had answered an earlier call', async () => {
     onFrame = (from) => from.terminate();
     expect(wasReusedConnection(await rejection(ask().head))).to.equal(false);
     onFrame = (from) => from.send(DONE);
@@ -117,7 +117,7 @@ describe("the upstream WebSocket of a client's WebSocket", () => {
     ['sends a binary frame', (from: WebSocket) => from.send(Buffer.from('{}')), 'reset'],
     ['sends a frame of more than 8 MB', (from: WebSocket) => from.send('x'.repeat(9_000_000)), 'reset'],
   ] as const)
-    it(`cuts off an answer whose upstream ${what}`, async () => {
+    it(`breaks off an answer whose upstream ${what}`, async () => {
       onFrame = (from) => {
         from.send('{"type":"response.created"}');
         send(from);

@@ -56,8 +56,8 @@ function ofOneSide(turns: readonly Turn[]): Turn[] {
   return turns.filter(({ role, parts }) => role === 'user' && !parts.some(isResult));
 }
 
-function isResult({ is }: Part): boolean {
-  return is === 'tool_result';
+function isResult({ kind }: Part): boolean {
+  return kind === 'tool_result';
 }
 
 /** Returns the request of a program; undefined for what its dialect has no form for. */

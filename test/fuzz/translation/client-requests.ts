@@ -30,7 +30,7 @@ function dataUrl(source: Source): string {
 }
 
 function isPlain(parts: readonly Part[]): boolean {
-  return parts.length === 1 && parts[0]?.is === 'text';
+  return parts.length === 1 && parts[0]?.kind === 'text';
 }
 
 function messagesRequest(random: Random, talk: Conversation): Json {
@@ -49,7 +49,7 @@ function messagesRequest(random: Random, talk: Conversation): Json {
     top_k: topK,
     stream: stream || undefined,
     output_config:
-      outputFormat?.is === 'schema' ? { format: { type: 'json_schema', schema: outputFormat.schema } } : undefined,
+      outputFormat?.kind === 'schema' ? { format: { type: 'json_schema', schema: outputFormat.schema } } : undefined,
     metadata: user === undefined ? undefined : { user_id: user },
     service_tier: chance(random, 8) ? 'auto' : undefined,
   });
@@ -61,12 +61,12 @@ function cached(random: Random): Json {
 
 function messagesContent(random: Random, parts: readonly Part[]): unknown {
   const [first] = parts;
-  if (isPlain(parts) && first?.is === 'text' && chance(random, 2)) return first.text;
+  if (isPlain(parts) && first?.kind === 'text' && chance(random, 2)) return first.text;
   return parts.map((part) => messagesBlock(random, part));
 }
 
 function messagesBlock(random: Random, part: Part): Json {
-  switch (part.is) {
+  switch (part.kind) {
     case 'image':
       return { type: 'image', source: messagesSource(part.source), ...cached(random) };
     case 'document':
@@ -88,7 +88,7 @@ function messagesBlock(random: Random, part: Part): Json {
     case 'text':
       return { type: 'text', text: part.text, ...cached(random) };
     default:
-      throw new Error(`Messages has no ${part.is}`);
+      throw new Error(`Messages has no ${part.kind}`);
   }
 }
 
@@ -141,7 +141,7 @@ function chatInstructions({ role, content }: { role: string; content: Conversati
 
 function chatMessages(random: Random, { role, parts }: Turn): readonly Json[] {
   if (role === 'assistant') return [chatAnswer(random, parts)];
-  const results = parts.filter((part): part is ToolResultPart => part.is === 'tool_result');
+  const results = parts.filter((part): part is ToolResultPart => part.kind === 'tool_result');
   if (results.length > 0)
     return results.map(({ id, parts: said }) => ({
       role: 'tool',
@@ -152,10 +152,10 @@ function chatMessages(random: Random, { role, parts }: Turn): readonly Json[] {
 }
 
 function chatAnswer(random: Random, parts: readonly Part[]): Json {
-  const texts = parts.filter(({ is }) => is === 'text');
-  const refusal = parts.find((part) => part.is === 'refusal')?.text;
+  const texts = parts.filter(({ kind }) => kind === 'text');
+  const refusal = parts.find((part) => part.kind === 'refusal')?.text;
   const calls = parts.flatMap((part) => {
-    if (part.is !== 'tool_call') return [];
+    if (part.kind !== 'tool_call') return [];
     const { id, name, input, isText } = part;
     return [
       isText === true
@@ -174,12 +174,12 @@ function chatAnswer(random: Random, parts: readonly Part[]): Json {
 
 function chatContent(random: Random, parts: readonly Part[]): unknown {
   const [first] = parts;
-  if (isPlain(parts) && first?.is === 'text' && chance(random, 2)) return first.text;
+  if (isPlain(parts) && first?.kind === 'text' && chance(random, 2)) return first.text;
   return parts.map((part) => chatPart(part));
 }
 
 function chatPart(part: Part): Json {
-  switch (part.is) {
+  switch (part.kind) {
     case 'image':
       return { type: 'image_url', image_url: { url: dataUrl(part.source) } };
     case 'document':
@@ -189,7 +189,7 @@ function chatPart(part: Part): Json {
     case 'text':
       return { type: 'text', text: part.text };
     default:
-      throw new Error(`no ${part.is} stands in content`);
+      throw new Error(`no ${part.kind} stands in content`);
   }
 }
 
@@ -209,7 +209,7 @@ function chatChoice({ toolChoice }: Conversation): unknown {
 
 function chatFormat(random: Random, { outputFormat }: Conversation): unknown {
   if (outputFormat === undefined) return chance(random, 8) ? { type: 'text' } : undefined;
-  if (outputFormat.is === 'json') return { type: 'json_object' };
+  if (outputFormat.kind === 'json') return { type: 'json_object' };
   const { name = 'form', schema, strict } = outputFormat;
   return { type: 'json_schema', json_schema: present(random, { name, schema, strict }) };
 }
@@ -246,7 +246,7 @@ function ownName(flat: string): { readonly name: string; readonly namespace?: st
 
 function responsesItems(random: Random, { role, parts }: Turn): readonly Json[] {
   return parts.map((part) => {
-    switch (part.is) {
+    switch (part.kind) {
       case 'tool_call': {
         const { isText, id, name, input } = part;
         if (isText === true) return { type: 'custom_tool_call', call_id: id, ...ownName(name), input };
@@ -255,7 +255,7 @@ function responsesItems(random: Random, { role, parts }: Turn): readonly Json[] 
       case 'tool_result': {
         const type = part.isText === true ? 'custom_tool_call_output' : 'function_call_output';
         const [first] = part.parts;
-        const isText = isPlain(part.parts) && first?.is === 'text' && chance(random, 2);
+        const isText = isPlain(part.parts) && first?.kind === 'text' && chance(random, 2);
         const output = isText ? first.text : part.parts.map((each) => responsesPart(each, 'user'));
         return { type, call_id: part.id, output };
       }
@@ -266,7 +266,7 @@ function responsesItems(random: Random, { role, parts }: Turn): readonly Json[] 
 }
 
 function responsesPart(part: Part, role: Turn['role']): Json {
-  switch (part.is) {
+  switch (part.kind) {
     case 'image':
       return { type: 'input_image', image_url: dataUrl(part.source), detail: 'auto' };
     case 'document':
@@ -280,7 +280,7 @@ function responsesPart(part: Part, role: Turn['role']): Json {
         ? { type: 'output_text', text: part.text, annotations: [] }
         : { type: 'input_text', text: part.text };
     default:
-      throw new Error(`no ${part.is} stands in content`);
+      throw new Error(`no ${part.kind} stands in content`);
   }
 }
 
@@ -297,7 +297,7 @@ function responsesTool(random: Random, { name: flat, description, schema, strict
 }
 
 function responsesFormat(random: Random, format: NonNullable<Conversation['outputFormat']>): Json {
-  if (format.is === 'json') return { type: 'json_object' };
+  if (format.kind === 'json') return { type: 'json_object' };
   const { name = 'form', schema, strict } = format;
   return present(random, { type: 'json_schema', name, schema, strict });
 }

@@ -64,13 +64,13 @@ function runOf({ role, parts }: Turn, upstream: Upstream | undefined): Run {
   return {
     side: role === 'assistant' ? 'model' : 'user',
     words: parts.flatMap((part) => wordsOf(part)),
-    calls: parts.flatMap((part) => (part.is === 'tool_call' ? [callOf(part, upstream)] : [])),
+    calls: parts.flatMap((part) => (part.kind === 'tool_call' ? [callOf(part, upstream)] : [])),
     results: parts.flatMap((part) => {
-      if (part.is !== 'tool_result') return [];
+      if (part.kind !== 'tool_result') return [];
       const failed = upstream === 'chat' || upstream === 'responses' ? false : part.isError === true;
       return [{ id: part.id, words: part.parts.flatMap(wordsOf), failed }];
     }),
-    media: parts.flatMap((part) => (part.is === 'tool_result' ? part.parts.flatMap(mediaOf) : mediaOf(part))),
+    media: parts.flatMap((part) => (part.kind === 'tool_result' ? part.parts.flatMap(mediaOf) : mediaOf(part))),
   };
 }
 
@@ -92,13 +92,13 @@ function callOf({ id, name, input, isText }: ToolCallPart, upstream: Upstream | 
 }
 
 function wordsOf(part: Part): readonly string[] {
-  if (part.is === 'text' || part.is === 'refusal') return wordsIn(part.text);
-  return part.is === 'document' && 'text' in part.source ? wordsIn(part.source.text) : [];
+  if (part.kind === 'text' || part.kind === 'refusal') return wordsIn(part.text);
+  return part.kind === 'document' && 'text' in part.source ? wordsIn(part.source.text) : [];
 }
 
 function mediaOf(part: Part): readonly string[] {
-  if (part.is === 'audio') return [`audio/${part.format} ${part.base64}`];
-  if (part.is !== 'image' && part.is !== 'document') return [];
+  if (part.kind === 'audio') return [`audio/${part.format} ${part.base64}`];
+  if (part.kind !== 'image' && part.kind !== 'document') return [];
   return 'text' in part.source ? [] : [sourceOf(part.source)];
 }
 
@@ -134,10 +134,10 @@ function settingsOf(talk: Conversation, upstream: Upstream | undefined): JsonObj
   return plain({
     toolChoice: tools.length === 0 ? 'auto' : choice,
     isSingle: tools.length > 0 && choice !== 'none' && parallelTools === false,
-    format: outputFormat?.is === 'schema' ? outputFormat.schema : outputFormat?.is,
+    format: outputFormat?.kind === 'schema' ? outputFormat.schema : outputFormat?.kind,
     isStrictFormat:
       knowsStrict &&
-      outputFormat?.is === 'schema' &&
+      outputFormat?.kind === 'schema' &&
       outputFormat.strict === true &&
       mayBeStrict(outputFormat.schema, upstream),
     choices,
@@ -163,7 +163,7 @@ export function refusedAt(upstream: Upstream, talk: Conversation): ReadonlySet<s
   const { tools, toolChoice, stop, choices, temperature = 0, outputFormat, parallelTools } = talk;
   const asks = toolChoice !== undefined && toolChoice !== 'auto' && toolChoice !== 'none';
   const parts = talk.turns.flatMap((turn) => turn.parts);
-  const shown = [...parts, ...parts.flatMap((part) => (part.is === 'tool_result' ? part.parts : []))];
+  const shown = [...parts, ...parts.flatMap((part) => (part.kind === 'tool_result' ? part.parts : []))];
   refuse('toolChoice', upstream !== 'responses' && tools.length === 0 && asks);
   if (upstream === 'messages' || upstream === 'responses') {
     refuse('choices', choices > 1);
@@ -173,15 +173,15 @@ export function refusedAt(upstream: Upstream, talk: Conversation): ReadonlySet<s
   switch (upstream) {
     case 'messages':
       refuse('temperature', temperature > 1);
-      refuse('outputFormat', outputFormat?.is === 'json');
+      refuse('outputFormat', outputFormat?.kind === 'json');
       refuse(
         'audio',
-        shown.some(({ is }) => is === 'audio'),
+        shown.some(({ kind }) => kind === 'audio'),
       );
       refuse(
         'image',
         shown.some(
-          (part) => part.is === 'image' && 'mediaType' in part.source && part.source.mediaType === 'image/tiff',
+          (part) => part.kind === 'image' && 'mediaType' in part.source && part.source.mediaType === 'image/tiff',
         ),
       );
       break;
@@ -192,7 +192,7 @@ export function refusedAt(upstream: Upstream, talk: Conversation): ReadonlySet<s
       refuse('stop', stop.length > 0);
       refuse(
         'audio',
-        shown.some((part) => part.is === 'audio' && part.format === 'flac'),
+        shown.some((part) => part.kind === 'audio' && part.format === 'flac'),
       );
       break;
     case 'gemini':
@@ -200,7 +200,7 @@ export function refusedAt(upstream: Upstream, talk: Conversation): ReadonlySet<s
       refuse('parallelTools', tools.length > 0 && parallelTools === false);
       refuse(
         'image',
-        shown.some((part) => part.is === 'image' && 'url' in part.source && !part.source.url.endsWith('.png')),
+        shown.some((part) => part.kind === 'image' && 'url' in part.source && !part.source.url.endsWith('.png')),
       );
   }
   return refused;

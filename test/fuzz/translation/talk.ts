@@ -62,7 +62,7 @@ export function randomTalk(random: Random, client: Client): Conversation {
   const tools = listed(random, 3, (at) => tool(random, client, at));
   const settings = client === 'responses' ? {} : { stop: listed(random, 6, () => word(random)) };
   return {
-    instructions: listed(random, 2, () => ({ is: 'text', text: word(random) }) as const),
+    instructions: listed(random, 2, () => ({ kind: 'text', text: word(random) }) as const),
     turns: turnsOf(random, client, tools),
     tools,
     choices: 1,
@@ -120,27 +120,27 @@ function formatOf(random: Random, client: Client): Conversation['outputFormat'] 
   const name = word(random);
   const closed = chance(random, 2) ? { required: [name], additionalProperties: false } : {};
   const schema = { type: 'object', properties: { [name]: { const: json(random) } }, ...closed };
-  if (client === 'messages') return maybe(random, () => ({ is: 'schema', schema, strict: true }), 4);
-  if (chance(random, 8)) return { is: 'json' };
-  return maybe(random, () => ({ is: 'schema', name: 'form', schema, strict: maybe(random, () => true) }), 4);
+  if (client === 'messages') return maybe(random, () => ({ kind: 'schema', schema, strict: true }), 4);
+  if (chance(random, 8)) return { kind: 'json' };
+  return maybe(random, () => ({ kind: 'schema', name: 'form', schema, strict: maybe(random, () => true) }), 4);
 }
 
 function turnsOf(random: Random, client: Client, tools: readonly Tool[]): readonly Turn[] {
-  const turns: Turn[] = [{ role: 'user', parts: [{ is: 'text', text: word(random) }] }];
+  const turns: Turn[] = [{ role: 'user', parts: [{ kind: 'text', text: word(random) }] }];
   for (let left = random.below(5); left > 0; left -= 1) {
     const calls = listed(random, tools.length === 0 ? 0 : 3, () => callOf(random, tools));
     const said = assistantParts(random, client, calls);
     if (said.length > 0) turns.push({ role: 'assistant', parts: said });
     if (calls.length > 0) turns.push({ role: 'user', parts: calls.map((call) => resultOf(random, client, call)) });
-    if (chance(random, 4)) turns.push({ role: 'system', parts: [{ is: 'text', text: word(random) }] });
+    if (chance(random, 4)) turns.push({ role: 'system', parts: [{ kind: 'text', text: word(random) }] });
     if (calls.length === 0 || chance(random, 3)) turns.push({ role: 'user', parts: userParts(random, client) });
   }
   return turns;
 }
 
 function assistantParts(random: Random, client: Client, calls: readonly ToolCallPart[]): readonly Part[] {
-  const texts = listed(random, 2, () => ({ is: 'text', text: chance(random, 8) ? '' : word(random) }) as const);
-  const refused = client !== 'messages' && chance(random, 8) ? [{ is: 'refusal', text: word(random) } as const] : [];
+  const texts = listed(random, 2, () => ({ kind: 'text', text: chance(random, 8) ? '' : word(random) }) as const);
+  const refused = client !== 'messages' && chance(random, 8) ? [{ kind: 'refusal', text: word(random) } as const] : [];
   return [...texts, ...refused, ...calls];
 }
 
@@ -149,23 +149,23 @@ const IDS = ['', ' ', ':1', 'ü', '_x20_', '\u{1f600}'];
 function callOf(random: Random, tools: readonly Tool[]): ToolCallPart {
   const { name, input } = random.pick(tools);
   const id = `call_${random.below(1_000_000)}${random.pick(IDS)}`;
-  if (input === 'text') return { is: 'tool_call', id, name, input: word(random), isText: true };
-  return { is: 'tool_call', id, name, input: JSON.stringify(object(random)) };
+  if (input === 'text') return { kind: 'tool_call', id, name, input: word(random), isText: true };
+  return { kind: 'tool_call', id, name, input: JSON.stringify(object(random)) };
 }
 
 function resultOf(random: Random, client: Client, { id, isText }: ToolCallPart): ToolResultPart {
   const parts = listed(random, 2, () =>
-    chance(random, 5) ? media(random, client, true) : ({ is: 'text', text: word(random) } as const),
+    chance(random, 5) ? media(random, client, true) : ({ kind: 'text', text: word(random) } as const),
   );
   const isError = client === 'messages' && chance(random, 4);
-  return { is: 'tool_result', id, parts: parts as ToolResultPart['parts'], ...(isError && { isError }), isText };
+  return { kind: 'tool_result', id, parts: parts as ToolResultPart['parts'], ...(isError && { isError }), isText };
 }
 
 function userParts(random: Random, client: Client): readonly Part[] {
   const parts = listed(random, 2, () =>
-    chance(random, 3) ? media(random, client, false) : ({ is: 'text', text: word(random) } as const),
+    chance(random, 3) ? media(random, client, false) : ({ kind: 'text', text: word(random) } as const),
   );
-  return [...parts, { is: 'text', text: word(random) }];
+  return [...parts, { kind: 'text', text: word(random) }];
 }
 
 const URLS = ['https://a.example/b.png', 'https://a.example/b', 'https://a.example/b.constructor', 'http://[bad'];
@@ -173,10 +173,10 @@ const URLS = ['https://a.example/b.png', 'https://a.example/b', 'https://a.examp
 function media(random: Random, client: Client, isInResult: boolean): Part {
   const base64 = Buffer.from(word(random)).toString('base64');
   const isAudio = client !== 'messages' && !isInResult && chance(random, 5);
-  if (isAudio) return { is: 'audio', base64, format: random.pick(['wav', 'mp3', 'flac']) };
+  if (isAudio) return { kind: 'audio', base64, format: random.pick(['wav', 'mp3', 'flac']) };
   if (client === 'messages' && !isInResult && chance(random, 5))
-    return { is: 'document', source: { text: word(random) } };
-  if (chance(random, 3)) return { is: 'document', source: { base64, mediaType: 'application/pdf' } };
-  if (chance(random, 2)) return { is: 'image', source: { url: random.pick(URLS) } };
-  return { is: 'image', source: { base64, mediaType: random.pick(['image/png', 'image/webp', 'image/tiff']) } };
+    return { kind: 'document', source: { text: word(random) } };
+  if (chance(random, 3)) return { kind: 'document', source: { base64, mediaType: 'application/pdf' } };
+  if (chance(random, 2)) return { kind: 'image', source: { url: random.pick(URLS) } };
+  return { kind: 'image', source: { base64, mediaType: random.pick(['image/png', 'image/webp', 'image/tiff']) } };
 }

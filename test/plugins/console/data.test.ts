@@ -137,7 +137,7 @@ for (const name of ['Postgres', 'PGlite'] as const) {
       for (const { actor } of audit.items) assert.match(actor, /^user:/);
     });
 
-    it('refuses members that a key does not have', async () => {
+    it('refuses to create or change a key with members that a key does not have', async () => {
       for (const more of [{ debug: true }, { accountId: newId() }, { balance: '5' }, { role: 'admin' }]) {
         assert.equal((await browser.send('POST', '/keys', { name: 'x', ...more })).status, 400);
         assert.equal((await browser.send('PATCH', `/keys/${customer.keyId}`, more)).status, 400);

@@ -45,7 +45,7 @@ describe('signing in to the console with an identity provider', function () {
     return browser.get(back.pathname.replace('/console/api', '') + back.search);
   }
 
-  it('is offered, and redirects there with PKCE, state and nonce', async () => {
+  it('is offered, and redirects to the provider with PKCE, state and nonce', async () => {
     const browser = new TestBrowser(desk.publicUrl);
     const { body } = await browser.get('/sign-in');
     assert.deepEqual(body, { password: true, oidc: { name: 'Acme', startUrl: '/console/api/oidc/start' } });
@@ -206,7 +206,7 @@ describe('signing in to the console with an identity provider', function () {
     });
   });
 
-  it('redirects to no other place than the console', async () => {
+  it('redirects only to pages of the console', async () => {
     for (const returnTo of [
       'https://evil.example',
       '//evil.example',
@@ -236,7 +236,7 @@ describe('signing in to the console with an identity provider', function () {
     await none.close();
   });
 
-  it('asks a provider once, not for each visitor, while its discovery fails', async () => {
+  it('repeats a failed discovery of the provider only after a while, not for each visitor', async () => {
     let asked = 0;
     const broken = await listen((_request, response) => {
       asked += 1;
@@ -253,7 +253,7 @@ describe('signing in to the console with an identity provider', function () {
     await broken.close();
   });
 
-  it('is slowed for a place that starts or returns too often, and asks no provider then', async () => {
+  it('is slowed for a network address that starts or returns too often, and sends the provider no request then', async () => {
     const visited = await openDesk('Postgres', { egress, settings: { oidc } });
     const attempts = visited.database('sign_in_attempts');
     await attempts.clone().delete();
@@ -284,12 +284,12 @@ describe('signing in to the console with an identity provider', function () {
     });
     after(() => only.close());
 
-    it('is the only method that the page offers', async () => {
+    it('the identity provider the identity provider is the only method that the page offers', async () => {
       const { body } = await new TestBrowser(only.publicUrl).get('/sign-in');
       assert.deepEqual(body, { password: false, oidc: { name: 'Acme', startUrl: '/console/api/oidc/start' } });
     });
 
-    it('refuses the right password, names the provider, and counts no attempt', async () => {
+    it('the gateway the gateway refuses the right password, names the provider, and counts no attempt', async () => {
       const person = await only.person((await only.customer()).accountId);
       for (const password of [PASSWORD, 'a wrong password']) {
         const { status, body, headers } = await new TestBrowser(only.publicUrl).signIn(person.email, password);
@@ -299,7 +299,7 @@ describe('signing in to the console with an identity provider', function () {
       assert.deepEqual(await only.database('sign_in_attempts'), []);
     });
 
-    it('refuses to change a password, and hides this on the page', async () => {
+    it('the gateway refuses to change a password, and the page does not offer the change', async () => {
       const { accountId } = await only.customer();
       const { email } = await only.person(accountId);
       const browser = await signedInBrowser(only.publicUrl, only.database, accountId);
@@ -309,7 +309,7 @@ describe('signing in to the console with an identity provider', function () {
       assert.ok(await findBySignIn(only.database, email, PASSWORD));
     });
 
-    it("leaves the operator's one-time links as the way in if the provider is unavailable", async () => {
+    it("users can sign in with an operator's one-time link while the provider is unavailable", async () => {
       const { userId } = await only.person((await only.customer()).accountId);
       const { body: link } = await only.admin('POST', `/users/${userId}/sign-in-link`, {});
       const token = link.path.replace('/console/sign-in#token=', '');

@@ -120,7 +120,7 @@ for (const name of ['Postgres', 'PGlite'] as const) {
       assert.equal((await third.get('/session')).status, 401);
     });
 
-    it('ends some time after its last use, and at the latest some time after its start', async () => {
+    it('starts a session that starts a session that ends some time after its last use, and at the latest some time after its start', async () => {
       for (const [column, change] of [
         ['used_at', "used_at - interval '12 hours 1 second'"],
         ['expires_at', "now() - interval '1 second'"],

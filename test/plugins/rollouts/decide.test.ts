@@ -19,7 +19,7 @@ const GUARDS: readonly Guard[] = [
 function rolloutOf(shares: readonly number[], more: Partial<Rollout> = {}): Rollout {
   return {
     name: 'next',
-    change: { is: 'version', alias: 'a', model: 'b' },
+    change: { kind: 'version', alias: 'a', model: 'b' },
     stickyBy: 'request',
     include: new Set(),
     exclude: new Set(),
@@ -36,7 +36,7 @@ const ROLLOUT = rolloutOf([0.01, 0.1, 0.5, 1]);
 const WORSE: Looks = { errorRate: { seen: 20, isWorse: true } };
 
 describe('the interval of a share', () => {
-  it("is Wilson's, as in published tables", () => {
+  it('equals the Wilson interval of published tables', () => {
     expect(intervalOf({ of: 10, beyond: 0 }).most).to.be.closeTo(0.2775, 1e-4);
     expect(intervalOf({ of: 10, beyond: 1 }).least).to.be.closeTo(0.0179, 1e-4);
     expect(intervalOf({ of: 100, beyond: 12 }).least).to.be.closeTo(0.07, 1e-3);
@@ -102,12 +102,12 @@ describe('a decision about a rollout', () => {
     );
   });
 
-  it('forgets a look that the next one does not confirm', () => {
+  it('discards a look that found the treatment worse if the next look does not confirm it', () => {
     const { do: what, looks } = decided(equal, { looks: { ...WORSE, errorRate: { seen: 20, isWorse: true } } });
     expect([what, looks.errorRate]).to.deep.equal(['wait', { seen: 30, isWorse: false }]);
   });
 
-  it('compares the calls that are slower or dearer than those of the control group', () => {
+  it('aborts if more calls are slower or cost more than those of the control group', () => {
     const looks: Looks = {
       p95FirstTokenMs: { seen: 20, isWorse: true },
       costRatio: { seen: 20, isWorse: true },
@@ -144,7 +144,7 @@ describe('a decision about a rollout', () => {
     expect(decided(seen, { stage: 4, looks: WORSE }).do).to.equal('abort');
   });
 
-  it('stops the clock of a paused rollout, but not its guards', () => {
+  it('does not count the time of a paused rollout, but still evaluates its guards', () => {
     expect(decided(equal, { status: 'paused', nowMs: 60_000 }).do).to.equal('wait');
     expect(decided(failing, { status: 'paused', looks: WORSE }).do).to.equal('abort');
     expect(decided(failing, { status: 'held', looks: WORSE }).do).to.equal('wait');
@@ -166,13 +166,13 @@ describe('100 simulated rollouts', function () {
     ['calls that are three times as dear', { ...USUAL, cost: 3 * USUAL.cost }],
   ];
   for (const [what, treatment, control = USUAL] of worse) {
-    it(`find ${what} within 200 calls, 90 of them at least`, () => {
+    it(`find ${what} within 200 calls in at least 90 of the rollouts`, () => {
       const found = aborted({ rollout: rolloutOf([0.1, 1], { guards }), control, treatment, calls: 200 });
       expect(found.filter(({ calls }) => calls <= 200).length).to.be.at.least(90);
     });
   }
 
-  it('with equal groups are aborted in less than 2', () => {
+  it('are aborted in less than 2 cases if both groups are equal', () => {
     const found = aborted({
       rollout: rolloutOf([0.2, 0.5, 1], { guards }),
       control: USUAL,
@@ -187,7 +187,7 @@ describe('100 simulated rollouts', function () {
     [100, 0.5],
     [1_000, 0.1],
   ] as const) {
-    it(`with ${share * 100} % of ${count} accounts, some of which fail often, are aborted in less than 5`, () => {
+    it(`are aborted in less than 5 cases with ${share * 100} % of ${count} accounts, some of which fail often`, () => {
       const accounts = Array.from({ length: count }, (_, index) => (index % 20 === 0 ? 0.3 : 0.005));
       const rollout = rolloutOf([share, 1], { guards, stickyBy: 'account' });
       const found = aborted({ rollout, control: USUAL, treatment: USUAL, accounts, calls: 500 });

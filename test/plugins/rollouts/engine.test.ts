@@ -12,7 +12,7 @@ import { readRows, readSeen } from '../../../plugins/rollouts/store';
 import { DATABASES, quiet, type TestDatabase } from '../../support/databases';
 import { until } from '../../support/until';
 
-const BETA = { is: 'version', alias: 'newest', model: 'beta' } as const;
+const BETA = { kind: 'version', alias: 'newest', model: 'beta' } as const;
 const GUARD = { name: 'errorRate', above: 0, times: 1, minCalls: 20 } as const;
 
 function rolloutOf(shares: readonly number[], more: Partial<Rollout> = {}): Rollout {
@@ -194,7 +194,7 @@ describe('the engine of rollouts', function () {
       expect((await row()).reason).to.match(/^errorRate: 30 of 30 calls failed/);
     });
 
-    it('has one share on all nodes, even on one with the older file', async () => {
+    it('uses one share on all nodes, even on a node with the older file', async () => {
       const [before, after] = [rolloutOf([0.1, 0.5, 1]), rolloutOf([0.2, 0.4, 1])];
       const [one, other] = [await start(with_(before)), await start(with_(before))];
       await order(before, 'promote');
@@ -236,7 +236,7 @@ describe('the engine of rollouts', function () {
     expect((await row()).stage).to.equal(2);
   });
 
-  it('compares few calls of each account between two looks, whatever the node that served them', async () => {
+  it('compares few calls of each account between two looks, whichever node served the calls', async () => {
     const rollout = rolloutOf([0.5, 1], { guards: [{ ...GUARD, minCalls: 100 }] });
     const nodes = [await start(with_(rollout)), await start(with_(rollout))];
     const busy = newId();
@@ -250,7 +250,7 @@ describe('the engine of rollouts', function () {
     await until('as many count again', async () => (await callsOf(1, 'treatment')) === 120);
   });
 
-  it('keeps its state while the database is away, can be reloaded, and forgets no observation', async () => {
+  it('keeps the rollouts while the database is unavailable, accepts a reload, and loses no observation', async () => {
     const rollout = rolloutOf([0.1, 1]);
     const [node, other] = [await start(with_(rollout)), await start(with_(rollout))];
     node.isDatabaseAway = true;

@@ -29,7 +29,7 @@ describe('the time that a stage has lasted', () => {
   const row = { stage_since: at(0), followed_at: at(100) };
   const watched = (status: 'running' | 'paused', seconds: number) => watchedAt({ ...row, status }, at(seconds));
 
-  it('grows while a node watches, which saves it now and then', () => {
+  it('grows while a node watches the rollout, and the node stores it every few seconds', () => {
     expect(watched('running', 104)).to.equal(undefined);
     expect(watched('running', 106)).to.deep.equal({ stage_since: at(0), followed_at: at(106) });
   });
@@ -40,7 +40,7 @@ describe('the time that a stage has lasted', () => {
     expect(watched('running', -900)).to.deep.equal({ stage_since: at(-1_000), followed_at: at(-900) });
     expect(watched('running', 86_500)).to.deep.equal({ stage_since: at(86_400), followed_at: at(86_500) });
   });
-  it('waits for the resume while the rollout is paused', () => {
+  it('is corrected for a pause only when the rollout resumes', () => {
     expect(watched('paused', 3_700)).to.deep.equal({ stage_since: at(0), followed_at: at(3_700) });
   });
 });

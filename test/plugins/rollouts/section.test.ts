@@ -63,7 +63,7 @@ describe('the section `rollouts` of gateway.config.yml', () => {
     expect(rollouts).to.have.length(1);
     expect(rollouts[0]).to.deep.include({
       name: 'next',
-      change: { is: 'upstreams', model: 'acme-large', add: ['beta'], drop: [], first: true },
+      change: { kind: 'upstreams', model: 'acme-large', add: ['beta'], drop: [], first: true },
       stickyBy: 'account',
       stages: [
         { share: 0.01, holdMs: 600_000 },
@@ -75,7 +75,7 @@ describe('the section `rollouts` of gateway.config.yml', () => {
     });
   });
 
-  it('warns that guards need calls of ten accounts, unless each call is drawn by itself', () => {
+  it('warns that guards need calls of ten accounts, unless each call is drawn separately', () => {
     const guards = { errorRate: { minCalls: 50 } };
     const warned = (more: object) => {
       const { warnings } = configured({ next: { change: ADD, stages: STAGES, guards, ...more } });
@@ -165,7 +165,7 @@ describe('the section `rollouts` of gateway.config.yml', () => {
           guards: { errorRte: { minCalls: 20 }, errorRate: { times: 2, minCalls: 20 } },
         },
       },
-      says: [/guards\.errorRte: .*errorRate/, /guards\.errorRate\.times: is only for/],
+      says: [/guards\.errorRte: .*errorRate/, /guards\.errorRate\.times: applies only to/],
     },
     {
       what: 'settings that a policy would refuse, of policies that are not there, or that run too early',
@@ -270,7 +270,7 @@ describe('the section `rollouts` of gateway.config.yml', () => {
       expect(objections({}, { next: { change: SETTINGS, stages: STAGES } }, undefined)).to.deep.equal([]);
     });
 
-    it('accepts other stages, but none beyond the current share', () => {
+    it('accepts other stages unless they give the change to more callers than the current stage', () => {
       const staged = (...shares: number[]) => {
         const stages = shares.map((share) => ({ share, hold: '1m' }));
         return { next: { change: ADD, stages } };
@@ -282,7 +282,7 @@ describe('the section `rollouts` of gateway.config.yml', () => {
       expect(objections({ status: 'rolled-back' }, next, staged(50))).to.deep.equal([]);
     });
 
-    it('accepts another name or a larger change, if as few callers have it then', () => {
+    it('accepts another name or a larger change if it reaches no more callers than before', () => {
       const named = (share: number, change: object = ADD) => ({
         other: { change, stages: [{ share, hold: '1m' }] },
       });
@@ -292,7 +292,7 @@ describe('the section `rollouts` of gateway.config.yml', () => {
       expect(objections({}, next, named(1, another))[0]).to.contain('to 100 % at once');
     });
 
-    it('continues a rollout that returns where it was, and reports this', () => {
+    it('continues a rollout that is added again at its old stage, and reports this', () => {
       const back = (row: Partial<RolloutRow>) => {
         const configuration = configured(next);
         const { definition } = configuration.rollouts[0] ?? {};

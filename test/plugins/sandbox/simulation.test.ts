@@ -140,7 +140,7 @@ describe('a simulated sandbox without faults', () => {
     [{ maxTotalCostUsd: '1.00000000' }, 'MAX_TOTAL_COST'],
     [{ idleTimeoutSeconds: 600 }, 'IDLE_TIMEOUT'],
   ] as const) {
-    it(`obeys ${Object.keys(policy)[0]}`, async () => {
+    it(`obeys the policy member ${Object.keys(policy)[0]}`, async () => {
       const simulation = { ...calm, endAfterMs: 300 * MINUTE_MS, policy };
       const outcome = await simulate(simulation);
       check(simulation, outcome);

@@ -28,7 +28,7 @@ describe('the budget for further attempts', () => {
     expect(spendAll(budget)).to.equal(200);
   });
 
-  it('is refilled when used attempts are ten seconds old, and shrinks when calls are', () => {
+  it('regains attempts that were used ten seconds ago, and shrinks when calls become ten seconds old', () => {
     const clock = { nowMs: 500 };
     const budget = budgetAt(clock);
     for (let call = 0; call < 1_000; call += 1) budget.noteCall();

@@ -82,7 +82,7 @@ describe('the request of an embeddings call', () => {
     });
   }
 
-  it('is forwarded with unknown members; an official upstream holds the context window only for those that are no short words and switches', async () => {
+  it('is forwarded with unknown members; for an official upstream, only large values hold a context window', async () => {
     const more = { input_type: 'search_document', truncate: true, corpus: { id: 'c' } };
     const { reading } = await ask(embed('Hello', more), PATH);
     expect(reading.unknownMembers).to.have.members(['input_type', 'truncate', 'corpus']);
@@ -97,7 +97,7 @@ describe('the request of an embeddings call', () => {
 describe('the bound of an embeddings input', () => {
   const bound = async (input: unknown) => (await ask(embed(input), PATH)).reading.textTokens;
 
-  it('covers an input of token numbers, and little more', async () => {
+  it('covers an input of token numbers and exceeds it only a little', async () => {
     expect(TOKENS).to.have.length.above(1_000);
     for (const input of [TOKENS, [TOKENS, TOKENS]]) {
       const count = input.flat().length;

@@ -161,7 +161,7 @@ describe('the estimate of the input', () => {
     ['text that looks like one', JSON.stringify(image), 0, 0],
   ];
   for (const [name, content, images, withBytes, sent] of COUNTED) {
-    it(`counts ${name} as ${images} images, and leaves its bytes out ${withBytes} times`, async () => {
+    it(`counts ${name} as ${images} images, and omits its bytes from the text ${withBytes} times`, async () => {
       for (const pieceBytes of [1, 4_096, 1_000_000]) {
         const { inputTokensEstimate, body } = await ask(
           { ...MESSAGES, messages: [{ role: 'user', content }] },
@@ -193,7 +193,7 @@ describe('the detail of an image', () => {
       assert.deepEqual([...reading.images], [[detail, 1]]);
     });
 
-  it('is that of `image_url` alone in Chat', async () => {
+  it('is read only from `image_url` in Chat', async () => {
     const images = [`{"url":"${url}","detail":"high"}`, `{"url":"${url}"}`].map(
       (image) => `{"type":"image_url","image_url":${image},"detail":"low"}`,
     );
@@ -291,7 +291,7 @@ describe('the content that the vendor reads beside the body', () => {
     '{"type":["document"],"source":{"type":"url"}}',
     '{"type":null,"source":{"type":"url"}}',
   ]) {
-    it(`is a whole context window if parsers may differ: ${part}`, async () =>
+    it(`counts as a whole context window if JSON parsers may read it differently: ${part}`, async () =>
       assert.equal((await ask(raw(part))).reading.isUnbounded, true));
   }
 
@@ -395,7 +395,7 @@ describe('the content that the vendor reads beside the body', () => {
 describe('tools that run at the vendor', () => {
   const toolUses = async (tools: readonly object[]) => (await ask({ ...MESSAGES, tools })).reading.toolUses;
 
-  it('are listed with their limit, wherever it stands', async () => {
+  it('are listed with their limit, at any position in the tool', async () => {
     for (const tool of [
       { type: 'web_search_20250305', max_uses: 3 },
       { max_uses: 3, type: 'web_search_20250305' },
@@ -417,7 +417,7 @@ describe('tools that run at the vendor', () => {
     }
   });
 
-  it('are listed with the place of a missing limit', async () => {
+  it('are listed with the position at which a missing limit can be inserted', async () => {
     const body =
       '{"model":"m","max_tokens":1,"messages":[],"tools":[{"type":"web_fetch_20250910"}, {"max_uses":null,"type":"web_fetch_20260318"}]}';
     const [first, second] = (await ask(body)).reading.toolUses ?? [];
@@ -455,7 +455,7 @@ describe('members of a request that the gateway does not know', () => {
   const held = async (value: unknown, settings = {}) =>
     (await ask({ ...MESSAGES, brand_new: value }, { settings })).reading.heldMembers.length === 1;
 
-  it('cost a whole context window, or nothing at an official upstream if the value is small', async () => {
+  it('hold a whole context window, or nothing at an official upstream if the value is small', async () => {
     for (const value of SMALL) {
       const { reading } = await ask({ ...MESSAGES, brand_new: value });
       assert.deepEqual([reading.heldMembers, reading.smallMembers], [[], ['brand_new']], JSON.stringify(value));
@@ -463,12 +463,12 @@ describe('members of a request that the gateway does not know', () => {
     for (const value of LARGE) assert.equal(await held(value), true, JSON.stringify(value));
   });
 
-  it('are held for if they stand twice in a request', async () => {
+  it('hold a whole context window if they occur twice in a request', async () => {
     const body = '{"model":"large","max_tokens":1,"messages":[],"x":{"id":1},"x":true}';
     assert.deepEqual((await ask(body)).reading.heldMembers, ['x']);
   });
 
-  it('are forwarded, held for or refused, as the operator configures', async () => {
+  it('are forwarded, forwarded with a hold, or refused, as the operator configures', async () => {
     for (const value of [{ id: 1 }, true]) {
       const { reading } = await ask({ ...MESSAGES, brand_new: value }, { settings: { unknownMembers: 'forward' } });
       assert.deepEqual([reading.heldMembers, reading.smallMembers], [[], []]);

@@ -26,14 +26,14 @@ function escaped(text: string): string {
 describe('the growth of a text by NFKC', function () {
   this.timeout(60_000);
 
-  it('covers each character, written or escaped', () => {
+  it('is estimated high enough for each character, written directly or escaped', () => {
     const isCovered = (json: string, character: string) =>
       Buffer.byteLength(json) + growthOf(json) >= Buffer.byteLength(character.normalize('NFKC'));
     const small = CHANGED.filter((each) => !isCovered(each, each) || !isCovered(escaped(each), each));
     expect(small.map(escaped)).to.deep.equal([]);
   });
 
-  it('covers characters and marks in any order, in pieces of any length', () => {
+  it('is at least the real growth, for characters and marks in any order, in pieces of any length', () => {
     const random = seeded(61);
     for (let at = 0; at < 10_000; at += 1) {
       const text = Array.from({ length: 1 + random.below(8) }, () => random.pick(random.pick(POOLS))).join('');
@@ -44,13 +44,13 @@ describe('the growth of a text by NFKC', function () {
     }
   });
 
-  it('is nothing for text that stays as long, and for a backslash before a u', () => {
+  it('is 0 for text that NFKC does not lengthen, and for an escaped backslash before a u', () => {
     expect(growthOf('"Plain text, Français, Русский, 中文, が, 한국어 — “quoted” …"')).to.equal(0);
     expect(growthOf('"C:\\\\ufdfa"')).to.equal(0);
     expect(growthOf('"\\\\\\ufdfa"')).to.equal(27);
   });
 
-  it('does not count what is no character', () => {
+  it('is 0 for bytes that are not valid UTF-8 characters', () => {
     expect(
       nfkcGrowth([Buffer.from([0xff, 0xf8, 0x80, 0x80, 0x80, 0x80, 0xc2, 0x41, 0xf7, 0xbf, 0xbf, 0xbf])]),
     ).to.equal(0);

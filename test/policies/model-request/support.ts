@@ -52,7 +52,7 @@ export function runPolicy(
   const step = modelRequest.prepare({ ...SETTINGS, ...settings }, {
     calls: RICH,
     catalog: { upstreams: [] },
-    keptObjects: { find: async () => undefined, findItems: async () => new Map() },
+    vendorResources: { find: async () => undefined, findItems: async () => new Map() },
   } as unknown as Gateway);
   let isAtOnce = false;
   const read = async () => {

@@ -21,7 +21,7 @@ const named = (limits: Record<string, unknown>, rest: Partial<ModelRequest> = {}
   });
 
 describe('a call with too little money', () => {
-  it('gets the highest number of output tokens that its hold pays, in the member that the client used', () => {
+  it('gets the highest output limit that its hold pays, in the member that the client used', () => {
     for (const [protocol, name] of [
       ['messages', 'max_tokens'],
       ['chat', 'max_tokens'],
@@ -45,28 +45,28 @@ describe('a call with too little money', () => {
     ]);
   });
 
-  it('gets a limit if it has none', () => {
+  it('gets an output limit if the client named none', () => {
     for (const request of [named({}), named({ max_tokens: null })])
       expect(clampTo(21_070n, request, [candidate]).edits).to.deep.equal([{ member: 'max_tokens', set: '2007' }]);
     const responses = clampTo(21_070n, named({}, { protocol: 'responses' }), [candidate]);
     expect(responses.edits).to.deep.equal([{ member: 'max_output_tokens', set: '2007' }]);
   });
 
-  it('holds at least its input and 1,024 tokens of output, or as many as it allows', () => {
+  it('requires a hold for at least its input and 1,024 output tokens, or for its own limit if that is lower', () => {
     expect(minHold(named({}), [candidate])).to.equal(11_240n);
     expect(minHold(named({ max_tokens: 50 }, { maxOutputTokens: 50 }), [candidate])).to.equal(1_500n);
     expect(minHold(named({ max_tokens: 0 }, { maxOutputTokens: 0 }), [candidate])).to.equal(1_000n);
     expect(minHold(named({}, { operation: 'compact' }), [candidate])).to.equal(undefined);
   });
 
-  it('has the held limit written into its body if configured, the lowest that every candidate accepts', () => {
+  it('gets the lowest maximum output of all candidates as its limit, if configured and the client named none', () => {
     const smaller = sampleCandidate('b', { model: { ...simple, maxOutput: 150 } });
     expect(withLimit(named({}), [candidate, smaller]).edits).to.deep.equal([{ member: 'max_tokens', set: '150' }]);
     const limited = named({ max_tokens: 7 }, { maxOutputTokens: 7 });
     expect(withLimit(limited, [candidate])).to.equal(limited);
   });
 
-  it('has a hold within what is held, and one more token would exceed it', () => {
+  it('gets a limit whose hold fits the held money, and one more token would exceed it', () => {
     const limit = fc.integer({ min: 1, max: 6_000 });
     const e8 = fc.bigInt({ min: 1n, max: 100_000_000n });
     void fc.assert(

@@ -138,7 +138,7 @@ const ROWS: readonly (readonly [what: string, of: Held, heldE8: bigint])[] = [
 describe('the hold of a call', () => {
   for (const [what, of, heldE8] of ROWS) it(`covers ${what}`, () => expect(held(of)).to.equal(heldE8));
 
-  it('covers the dearest candidate, wherever it is in the order', () => {
+  it('covers the most expensive candidate, at any position in the order', () => {
     const dear = sampleCandidate('b', { model: { ...simple, price: samplePrice(3_000_000n, 10_000_000n) } });
     const request = sampleModelRequest({ maxOutputTokens: 1 });
     expect(
@@ -149,13 +149,13 @@ describe('the hold of a call', () => {
     ).to.deep.equal([3_010n, 3_010n]);
   });
 
-  it('counts the estimate of the input for the limits by the minute, and the largest output', () => {
+  it('counts the estimated input and the largest output for the limits per minute', () => {
     const asked = { inputTokensEstimate: 400, reading: textReading(1_200) };
     expect(tokensFor(sampleModelRequest({ ...asked, maxOutputTokens: 7 }), [candidate])).to.equal(407);
     expect(tokensFor(sampleModelRequest({ ...asked, inputTokensEstimate: 9_999 }), [candidate])).to.equal(5_400);
   });
 
-  it('never is below the cost at any candidate while the tokens stay within the bounds', () => {
+  it('is never below the cost at any candidate while the tokens stay within the bounds', () => {
     const e8 = fc.bigInt({ min: 0n, max: 10_000_000_000n });
     const model = fc.record({
       price: fc.tuple(e8, e8, e8).map(([input, output, cache]) => samplePrice(input, output, { cacheWrite: cache })),

@@ -23,7 +23,7 @@ describe('a client that disconnects during a stream', () => {
     sent = new Sent();
   });
 
-  it('pays for the output after it disconnected, up to the reported usage', async () => {
+  it('pays for output that arrives after the disconnect, up to the reported usage', async () => {
     const done = relay(said('1234'), 'settle');
     response.clientLeaves();
     sent.add(said('five tokens and more'), FINISH, USAGE);
@@ -33,7 +33,7 @@ describe('a client that disconnects during a stream', () => {
     expect(outputTokens((endings[0] as Counted).usage)).to.equal(7);
   });
 
-  it('pays for the counted output if the upstream sends 64 KB after the stop reason without usage', async () => {
+  it('pays for the counted output if the upstream sends 64 KB after the stop reason but no usage', async () => {
     const done = relay(said('1234') + FINISH, 'settle');
     response.clientLeaves();
     sent.add(...Array.from({ length: 66 }, () => `: ${'x'.repeat(1_000)}\n\n`));
@@ -43,7 +43,7 @@ describe('a client that disconnects during a stream', () => {
     expect(sent.isCancelled).to.equal(true);
   });
 
-  it('pays for the time from the head of the answer, at most up to the limit of the call', async () => {
+  it('pays for the time since the head of the answer, at most up to the output limit of the call', async () => {
     const done = relay(said('1234'), 'settle', 60_000);
     response.clientLeaves();
     sent.cancel();
@@ -53,7 +53,7 @@ describe('a client that disconnects during a stream', () => {
     expect(outputTokens((endings[0] as Counted).usage)).to.equal(100);
   });
 
-  it('pays nothing if the process ends before the upstream does', async () => {
+  it('pays nothing if the gateway process stops before the upstream has finished', async () => {
     const done = relay(said('1234'), 'drain');
     response.clientLeaves();
     call.cutOff();
@@ -61,7 +61,7 @@ describe('a client that disconnects during a stream', () => {
     expect(endings[0]).to.deep.equal({ billing: 'released' });
   });
 
-  it('leaves nothing running when it disconnects after the end', async () => {
+  it('leaves no timer running if it disconnects after the end of the stream', async () => {
     const timers = () => process.getActiveResourcesInfo().filter((each) => each === 'Timeout').length;
     const done = relay(said('1234'), 'drain');
     // The connection accepts no more data.
@@ -73,7 +73,7 @@ describe('a client that disconnects during a stream', () => {
     expect(timers()).to.equal(before);
   });
 
-  it('pays the reported usage if it disconnects after the stop reason of a stream that is read to its end', async () => {
+  it('pays the reported usage if it disconnects after the stop reason and the gateway reads the stream to its end', async () => {
     const done = relay(said('1234') + FINISH, 'drain');
     response.clientLeaves();
     expect(sent.isCancelled, 'the upstream is read on').to.equal(false);

@@ -23,19 +23,19 @@ describe('the error event of a stream', () => {
       expect(dataOf(event).error).to.include({ type, code, message: ERRORS[code].summary });
     });
 
-    it(`${code} keeps the type of the catalogue in a Chat stream`, () => {
+    it(`${code} keeps the type from the error catalogue in a Chat stream`, () => {
       const event = errorEvent('chat', fail(code), 'req_1');
       expect(dataOf(event)).to.have.all.keys('error');
       expect(dataOf(event).error).to.include({ type: ERRORS[code].type, code });
     });
   }
 
-  it('never has the type server_error in a Messages stream, whatever the error', () => {
+  it('never has the type server_error in a Messages stream, whatever the cause', () => {
     for (const code of Object.keys(ERRORS) as ErrorCode[])
       expect(dataOf(errorEvent('messages', fail(code), 'req_1')).error['type'], code).not.to.equal('server_error');
   });
 
-  it("suggests a retry of a broken answer in the vendors' words, after which agents retry by themselves", () => {
+  it("suggests a retry of an interrupted answer in the vendors' words, after which agents retry automatically", () => {
     for (const protocol of ['messages', 'chat'] as const) {
       const event = brokenOff({ protocol, id: 'req_1' } as AnsweredCall, undefined, {
         first: undefined,

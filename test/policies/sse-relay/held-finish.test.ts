@@ -115,7 +115,7 @@ describe('usage that a Chat client did not request', () => {
     });
   }
 
-  it('delays the finish chunk for a limited time; after that the chunk is sent unchanged', async () => {
+  it('delays the finish chunk only for a limited time; then the gateway sends the chunk unchanged', async () => {
     const [noted] = new EventReader('chat', 1).read(Buffer.from(finish(0)));
     const released = new Promise<Buffer>((resolve) => {
       const held = new HeldFinish(5, resolve);

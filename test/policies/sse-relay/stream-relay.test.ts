@@ -25,7 +25,7 @@ describe('a stream on its way to its client', () => {
     ['of several pieces', TEXTS],
     ['that ends inside an event', [TEXTS.join('').slice(0, -9), TEXTS.join('').slice(-9)]],
   ] as const) {
-    it(`gets one write for each read ${what}`, async () => {
+    it(`is relayed with one write for each read ${what}`, async () => {
       const { sent, written, done } = relay(said('first'));
       await turn();
       const before = written.length;
@@ -38,7 +38,7 @@ describe('a stream on its way to its client', () => {
     });
   }
 
-  it('keeps every byte and every count, wherever the bytes are split', async () => {
+  it('keeps every byte and every token count, wherever the bytes are split', async () => {
     for (let seed = 1; seed <= 100; seed += 1) {
       const random = seeded(seed);
       const texts = Array.from({ length: 30 }, () => random.pick(['a', ' wörld', '\n"', '日本', ' ', ': x\n\n']));
@@ -57,7 +57,7 @@ describe('a stream on its way to its client', () => {
     }
   });
 
-  it('is read no further while its client takes nothing', async () => {
+  it('is not read further from the upstream while the client does not read', async () => {
     const { sent, written, done, response } = relay(said('first'));
     await turn();
     let isFull = true;

@@ -42,7 +42,7 @@ function orderOf(
 const homesOf = (set: CandidateSet) => SESSIONS.map((session) => orderOf(set, session)[0] as string);
 
 describe('the hash of a session', () => {
-  it('is the same for one caller, and different for another account, key or session', () => {
+  it('is the same for repeated calls of one key, and different for another account, key or session', () => {
     const hashes = [
       sessionHash(CALLER, 's'),
       sessionHash(CALLER, 't'),
@@ -71,7 +71,7 @@ describe('session affinity', () => {
 
   const four = { a: {}, b: { weight: 2 }, c: {}, d: { weight: 3 } };
 
-  it('moves only the sessions of an ejected upstream, each to its next, and all of them back', () => {
+  it('moves only the sessions of an ejected upstream, each to its next candidate, and later all of them back', () => {
     const { set, health, candidates } = open(four, new UpstreamHealth({ now: () => 0 }));
     const before = SESSIONS.map((session) => orderOf(set, session));
     const [, ejected] = candidates;
@@ -97,7 +97,7 @@ describe('session affinity', () => {
     expect(orderOf(set, session)).to.deep.equal(['b', 'a']);
   });
 
-  it('decides under speed between times that differ by less than a fifth, and not between others', () => {
+  it('decides under `speed` between upstreams whose times differ by less than a fifth, and not between others', () => {
     const { set, health, candidates } = open({ a: {}, b: {}, slow: {} }, new UpstreamHealth({ now: () => 0 }));
     for (const [index, ms] of [100, 119, 200].entries()) {
       const candidate = candidates[index];
@@ -108,7 +108,7 @@ describe('session affinity', () => {
     expect(new Set(firsts)).to.deep.equal(new Set(['a', 'b']));
   });
 
-  it('leaves, under cost, a cheaper upstream without cached sessions once another one has read from its cache', () => {
+  it('leaves, under `cost`, a cheaper upstream without cached sessions once another one has served cached input', () => {
     const health = new UpstreamHealth({ now: () => 0 });
     const [cheap, dear] = [
       ['cheap', 900n],

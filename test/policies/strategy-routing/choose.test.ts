@@ -53,14 +53,14 @@ describe('the choice of candidates', () => {
   };
   const answerAll = () => [answer('a', 100), answer('b', 200), answer('c', 300)];
 
-  it('never excludes the last candidate: when all are ejected the most reliable comes first', () => {
+  it('never excludes all candidates: if all are ejected, the most reliable ranks first', () => {
     for (const name of ['a', 'b', 'c']) eject(name);
     health.failed(at('a'), BROKEN, FAILED);
     expect(namesOf(choose(set, input())).at(-1)).to.equal('a');
     expect(namesOf(choose(set, input()))).to.have.length(3);
   });
 
-  it('sends one probe to an ejected upstream when its time is over, and no more than one', () => {
+  it('sends exactly one probe to an ejected upstream when the time of its ejection is over', () => {
     answerAll();
     eject('c');
     nowMs += 30_000;
@@ -70,7 +70,7 @@ describe('the choice of candidates', () => {
     expect(namesOf(choose(set, input()))).to.deep.equal(['a', 'b']);
   });
 
-  it('ranks the candidate of a rollout first, even for sessions, unless it is ejected or rate limited', () => {
+  it('ranks the treatment candidate of a rollout first, even for sessions, unless it is ejected or rate limited', () => {
     answerAll();
     const first = openCandidateSet(candidates, health, ['c']);
     for (const session of [undefined, 1, 2, 3]) expect(namesOf(choose(first, input({ session })))[0]).to.equal('c');
@@ -82,7 +82,7 @@ describe('the choice of candidates', () => {
     { weights: [1, 1, 1, 1], last: 1 / 4 },
     { weights: [3, 1, 1, 1], last: (3 / 6) * (2 / 5) * (1 / 4) },
   ]) {
-    it(`gives equal candidates of weights ${weights} their share of the draws`, () => {
+    it(`gives equal candidates of weights ${weights} their share of the calls`, () => {
       const equals = weights.map((weight, index) => sampleCandidate(`u${index}`, { upstream: { weight } }));
       for (const each of equals) health.answered(each, { accountId: 'one', ms: 100, stream: true });
       const all = openCandidateSet(equals, health);
@@ -108,7 +108,7 @@ describe('the choice of candidates', () => {
   });
 
   describe('when it explores', () => {
-    it('chooses a slow upstream that was not measured for a while', () => {
+    it('chooses a slow upstream that has not been measured for a while', () => {
       answerAll();
       const exploration = new Exploration();
       expect(namesOf(exploration.explore(choose(set, input()), set, input()))[0]).to.equal('a');
@@ -117,7 +117,7 @@ describe('the choice of candidates', () => {
       expect(namesOf(exploration.explore(choose(set, input()), set, input()))).to.deep.equal(['b', 'a', 'c']);
     });
 
-    it('uses one call in twenty', () => {
+    it('explores with one call in twenty', () => {
       const exploration = new Exploration();
       answerAll();
       let explored = 0;
@@ -130,7 +130,7 @@ describe('the choice of candidates', () => {
     });
 
     for (const [name, strategy] of Object.entries({ byQuality, bySpeed, byCost, bySessionQuality, bySessionCost }))
-      it(`chooses no translated candidate before a native one (${name})`, () => {
+      it(`does not choose a translated candidate before a native one (${name})`, () => {
         const natives = ['a', 'b'].map((name) => sampleCandidate(name));
         const cheap = { price: samplePrice(1n, 1n) };
         const translated = ['c', 'd'].map(

@@ -104,7 +104,7 @@ describe('strategies on upstreams that change', () => {
   const changes = [0, 120, 240, 360, 480];
   const phase = (second: number) => changes.findLastIndex((change) => second >= change);
 
-  it('`speed` follows the upstream that is quickest now', () => {
+  it('`speed` chooses the upstream that is fastest at the moment', () => {
     const outcome = simulate({
       strategy: bySpeed,
       candidates: five.map((name) => sampleCandidate(name)),
@@ -123,7 +123,7 @@ describe('strategies on upstreams that change', () => {
     expect(outcome.regret).to.be.lessThan(0.2);
   });
 
-  it('`quality` leaves an upstream that begins to fail, and returns when it has recovered', () => {
+  it('`quality` leaves an upstream that begins to fail, and returns to it after it has recovered', () => {
     const outcome = simulate({
       strategy: byQuality,
       candidates: five.map((name) => sampleCandidate(name)),
@@ -142,7 +142,7 @@ describe('strategies on upstreams that change', () => {
     expect(outcome.regret).to.be.lessThan(0.05);
   });
 
-  it('`cost` learns from the answers which prices matter', () => {
+  it('`cost` learns from the usage in answers which prices matter', () => {
     const prices = { a: [300, 1_500], b: [260, 1_900], c: [400, 1_400] } as const;
     const priceOf = (name: string) => prices[name as keyof typeof prices];
     const outcome = simulate({

@@ -54,7 +54,7 @@ const priced = (inputE8: bigint, outputE8: bigint, rest: Partial<ModelEntry> = {
 });
 
 describe('the strategy quality', () => {
-  it('ranks official sources first, then those with a high SLA, then the others', () => {
+  it('ranks official upstreams first, then those with a high SLA, then the standard ones', () => {
     expect(ranked(byQuality, { c: {}, b: { tier: 'high-sla' }, a: { tier: 'official' } })).to.deep.equal([
       'a',
       'b',
@@ -62,7 +62,7 @@ describe('the strategy quality', () => {
     ]);
   });
 
-  it('ranks the more reliable candidate of a tier first, then the quicker one', () => {
+  it('ranks the more reliable candidate of a tier first, then the faster one', () => {
     const samples = {
       c: { failureRate: 0.1, latencyMs: 1 },
       b: { latencyMs: 200 },
@@ -78,7 +78,7 @@ describe('the strategy quality', () => {
 });
 
 describe('the strategy speed', () => {
-  it('ranks the quickest candidate first, whatever its tier', () => {
+  it('ranks the fastest candidate first, whatever its tier', () => {
     expect(ranked(bySpeed, { b: { tier: 'official', latencyMs: 300 }, a: { latencyMs: 200 } })).to.deep.equal([
       'a',
       'b',
@@ -91,7 +91,7 @@ describe('the strategy speed', () => {
 });
 
 describe('every strategy', () => {
-  it('has no noise before the first measurement: an untried candidate equals no other', () => {
+  it('assumes no noise before the first measurement, so an untried candidate equals no other', () => {
     for (const strategy of [byQuality, bySpeed, byCost]) expect(strategy.noise(facts({}))).to.equal(0);
   });
 });
@@ -105,14 +105,14 @@ describe('the strategy cost', () => {
     expect(ranked(byCost, samples, { request: talkative })[0]).to.equal('cheap-output');
   });
 
-  it('uses the dearer price if the input is above its threshold', () => {
+  it("uses the higher price if the input is above the price's threshold", () => {
     const above = { ...samplePrice(900_000_000n, 1n), tokens: 500 };
     const samples = { b: { model: { price: samplePrice(1n, 1n, { above }) } }, a: priced(100_000_000n, 1n) };
     expect(ranked(byCost, samples, { request: sampleModelRequest({ inputTokensEstimate: 501 }) })[0]).to.equal('a');
     expect(ranked(byCost, samples, { request: sampleModelRequest({ inputTokensEstimate: 500 }) })[0]).to.equal('b');
   });
 
-  it('prices a session at each candidate as if it stayed there, whatever each has cached lately', () => {
+  it('prices a session at each candidate as if it stayed there, whatever each upstream has cached recently', () => {
     const price = (input: bigint) => ({ price: samplePrice(input, 0n, { cacheRead: input / 10n }) });
     for (const [dear, cheap] of [
       [0.9, 0.5],

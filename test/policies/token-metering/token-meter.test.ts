@@ -18,7 +18,7 @@ function usage(inputTokens: number | undefined, outputTokens: number | undefined
 }
 
 describe('the token meter', () => {
-  it('charges the reported usage, from the first and the last event together', () => {
+  it('charges the reported usage, combined from the first and the last event', () => {
     const made = meter();
     made.note({ usage: usage(10, undefined, { cacheRead: 3, cacheWrite: 0, cacheWrite1h: 7 }) });
     made.note({ content: true, contentBytes: 400 });
@@ -41,7 +41,7 @@ describe('the token meter', () => {
     ['true', true],
   ];
   for (const [name, value] of UNUSABLE) {
-    it(`counts the output itself if the reported count is ${name}, in either protocol, streamed or not`, () => {
+    it(`counts the output from the answer if the reported count is ${name}, in either protocol, streamed or not`, () => {
       const inMessages = { input_tokens: 10, output_tokens: value };
       const inChat = { prompt_tokens: 10, completion_tokens: value };
       const readings = [inMessages, inChat].flatMap((reported, index) => {
@@ -64,14 +64,14 @@ describe('the token meter', () => {
       }
     });
 
-    it(`uses the estimate, within the context, if the reported input count is ${name}`, () => {
+    it(`uses the estimate, limited to the context window, if the reported input count is ${name}`, () => {
       const made = meter();
       made.noteBody(new NoteReader('messages').body({ usage: { input_tokens: value, output_tokens: 20 } }).usage, 8);
       assert.deepEqual(made.read(), { billing: 'estimated', isEstimate: true, usage: usage(1_000, 2) });
     });
   }
 
-  it('counts itself if an adapter of a plugin returns invalid numbers', () => {
+  it('estimates the token counts if an adapter of a plugin returns invalid numbers', () => {
     for (const count of [Number.NaN, -5, 0.5, Number.POSITIVE_INFINITY]) {
       for (const nonsense of [usage(10, count), usage(count, 10), usage(10, 10, { cacheRead: count })]) {
         const made = meter();
@@ -103,7 +103,7 @@ describe('the token meter', () => {
     assert.equal(outputTokens(made.readPartial().usage), 1e9);
   });
 
-  it('charges at least the estimate for the time, and not in addition to other output', () => {
+  it('charges an interrupted answer by the time-based estimate or its other output count, whichever is larger', () => {
     const made = meter();
     made.note({ usage: usage(10, undefined), contentBytes: 8 });
     assert.equal(outputTokens(made.readPartial(500).usage), 500);
@@ -112,7 +112,7 @@ describe('the token meter', () => {
     assert.equal(outputTokens(made.readPartial(700).usage), 700);
   });
 
-  it('discards an attempt when the next begins', () => {
+  it('discards the counts of an attempt when the next attempt begins', () => {
     const made = meter();
     made.note({ usage: usage(10, 20), contentBytes: 100 });
     made.begin(CANDIDATE);

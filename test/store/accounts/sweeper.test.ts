@@ -59,7 +59,7 @@ describe('a change whose process ended between Postgres and the ledger', () => {
     await sweepUntil('it is revoked', async () => (await ledger.readKey(payer))?.status === 'revoked');
   });
 
-  it('of a credit is sent to the ledger once, even if it is repeated long after', async () => {
+  it('of a credit is sent to the ledger once, even if another process repeats it long after', async () => {
     let now = Date.now();
     ledger = new MemoryLedger({ now: () => now });
     await ledger.open();

@@ -24,7 +24,7 @@ for (const { name, open } of DATABASES) {
     const countOf = async (accountId: string) =>
       (await test.database('usage_records').where({ account_id: accountId, rid: null, cost_e8: 0 })).length;
 
-    it('are written without money: they cost nothing and have no reservation', async () => {
+    it('are written without a reservation, and with a cost of 0', async () => {
       const payer = newPayer();
       const refused = startRefusedCalls({ database: test.database, log: quiet, writeEveryMs: 20 });
       refused.add(usageRecord(payer, { billing: 'released', status: 402, errorCode: 'INSUFFICIENT_BALANCE' }));
@@ -32,7 +32,7 @@ for (const { name, open } of DATABASES) {
       await refused.close();
     });
 
-    it('get their reservation if a reserve without an answer was accepted after all', async () => {
+    it('get their reservation if the ledger did accept a reserve that it had not answered', async () => {
       const payer = newPayer();
       const ledger = new MemoryLedger();
       await ledger.open();
@@ -53,7 +53,7 @@ for (const { name, open } of DATABASES) {
       );
     });
 
-    it('are one each for the first five of a key, code and second, and one with a count for the rest', async () => {
+    it('are written one by one for the first five of a key, code and second; one with a count stands for the rest', async () => {
       const [payer, other] = [newPayer(), newPayer()];
       const refused = startRefusedCalls({ database: test.database, log: quiet, nowMs: () => 0 });
       for (let call = 0; call < 1_000; call += 1) {
@@ -78,7 +78,7 @@ for (const { name, open } of DATABASES) {
       assert.equal((await sumOf())?.calls, 2_000n);
     });
 
-    it('are dropped and counted, once, above their bound', async () => {
+    it('are dropped above their maximum number, and each dropped one is counted once', async () => {
       const payer = newPayer();
       const lines: string[] = [];
       const log = pino({}, { write: (line: string) => void lines.push(line) });

@@ -46,14 +46,14 @@ for (const { name, open } of DATABASES) {
       loop = startTopAccounts({ database, log: quiet, most, everyMs: 50 });
     };
 
-    it('are the first that call while there is room; all others share one series', async () => {
+    it('are the first accounts that call, up to the maximum number; all others share one series', async () => {
       const [one, two, three] = [newId(), newId(), newId()];
       start(2);
       for (const each of [one, two, three, one]) call(each);
       assert.deepEqual(await shown(), { [one]: 2, [two]: 1, other: 1 });
     });
 
-    it('are those that spent most lately, once Postgres has been asked', async () => {
+    it('are those that recently spent most, once Postgres has reported the spending', async () => {
       const [small, old, large] = [newId(), newId(), newId()];
       start(1);
       for (const each of [small, large]) call(each);
@@ -66,7 +66,7 @@ for (const { name, open } of DATABASES) {
       assert.deepEqual(await shown(), { [large]: 1, other: 3 });
     });
 
-    it('are none with 0', async () => {
+    it('do not exist if the configured number is 0', async () => {
       start(0);
       call(newId());
       assert.deepEqual(await shown(), { other: 1 });

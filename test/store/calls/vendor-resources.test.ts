@@ -24,11 +24,11 @@ for (const { name, open } of DATABASES) {
     after(() => test.close());
     afterEach(async () => {
       for (const each of opened.splice(0)) await each.close();
-      await database('kept_objects').delete();
+      await database('vendor_resources').delete();
     });
 
     const start = (options: Partial<VendorResourcesOptions> = {}) => {
-      const objects = startVendorResources({ database, log: quiet, maxKept: 1_000, ...options });
+      const objects = startVendorResources({ database, log: quiet, maxVendorResources: 1_000, ...options });
       opened.push(objects);
       return objects;
     };
@@ -44,9 +44,9 @@ for (const { name, open } of DATABASES) {
       items: [],
       ...more,
     });
-    const count = async () => Number((await database('kept_objects').count<{ count: bigint }[]>())[0]?.count);
+    const count = async () => Number((await database('vendor_resources').count<{ count: bigint }[]>())[0]?.count);
 
-    it('finds an object for its account, on every process, and for no other account or kind', async () => {
+    it('finds an object for the account that owns it, in every process, and for no other account or kind', async () => {
       const [owner, other] = [randomUUID(), randomUUID()];
       await start().add([object(owner, 'c1'), object(owner, 'c2', { inputTokens: undefined })]);
       const elsewhere = start();
@@ -61,9 +61,9 @@ for (const { name, open } of DATABASES) {
       assert.equal(await elsewhere.find(owner, 'thread', 'c1'), undefined);
     });
 
-    it('stores an object by the SHA-256 of its id, without the id', async () => {
+    it("stores the SHA-256 of an object's id instead of the id", async () => {
       await start().add([object(randomUUID(), 'a-secret-id')]);
-      const [row] = await database('kept_objects').select<{ hash: Uint8Array }[]>('*');
+      const [row] = await database('vendor_resources').select<{ hash: Uint8Array }[]>('*');
       assert.equal(
         Buffer.from(row?.hash ?? []).toString('hex'),
         createHash('sha256').update('a-secret-id').digest('hex'),
@@ -74,27 +74,27 @@ for (const { name, open } of DATABASES) {
       );
     });
 
-    it('leaves an object with its account when an answer to another account names it', async () => {
+    it('keeps an object with its account if an answer to another account names it', async () => {
       const [owner, other] = [randomUUID(), randomUUID()];
       const objects = start();
       await objects.add([object(owner, 'c1')]);
       await objects.add([object(other, 'c1', { inputTokens: 99 })]);
       assert.equal(await objects.find(other, 'container', 'c1'), undefined);
       assert.equal((await objects.find(owner, 'container', 'c1'))?.inputTokens, 10);
-      await database('kept_objects').update({ expires_at: database.raw("now() - interval '1 second'") });
+      await database('vendor_resources').update({ expires_at: database.raw("now() - interval '1 second'") });
       assert.equal(await objects.find(owner, 'container', 'c1'), undefined, 'it has expired');
       await objects.add([object(other, 'c1')]);
       assert.notEqual(await objects.find(other, 'container', 'c1'), undefined, 'it may have a new owner then');
     });
 
-    it("keeps an object for the vendor's days and one more", async () => {
+    it("keeps an object for the vendor's retention time plus one day", async () => {
       await start().add([object(randomUUID(), 'c1', { days: 30 })]);
-      const [row] = await database('kept_objects').select<{ expires_at: Date }[]>('expires_at');
+      const [row] = await database('vendor_resources').select<{ expires_at: Date }[]>('expires_at');
       const days = ((row?.expires_at.getTime() ?? 0) - Date.now()) / 86_400_000;
       assert.ok(days > 30.9 && days < 31.1, String(days));
     });
 
-    it('finds an item for its account, on every process, and for no other account', async () => {
+    it('finds an item for the account that owns it, in every process, and for no other account', async () => {
       const [owner, other] = [randomUUID(), randomUUID()];
       const objects = start();
       await objects.add([
@@ -118,23 +118,23 @@ for (const { name, open } of DATABASES) {
       assert.equal(await count(), 3, 'an answer has one row, however many items it has');
     });
 
-    it('gives an item to the first account that has it, until the object of that account expires', async () => {
+    it('assigns an item to the first account that names it, until the object of that account expires', async () => {
       const [owner, other] = [randomUUID(), randomUUID()];
       const objects = start();
       await objects.add([object(owner, 'r1', { items: ['m1'] })]);
       await objects.add([object(other, 'r2', { items: ['m1', 'm2'] })]);
       assert.deepEqual([...(await objects.findItems(other, ['m1', 'm2'])).keys()], ['m2']);
       assert.deepEqual([...(await objects.findItems(owner, ['m1', 'm2'])).keys()], ['m1']);
-      await database('kept_objects')
+      await database('vendor_resources')
         .where('account_id', owner)
         .update({ expires_at: database.raw('now()') });
       assert.equal((await objects.findItems(owner, ['m1'])).size, 0, 'it has expired');
       assert.deepEqual([...(await objects.findItems(other, ['m1'])).keys()], ['m1']);
     });
 
-    it('drops what was reported longest ago of an account that has too many', async () => {
+    it('drops the objects that were reported longest ago if an account has too many', async () => {
       const [owner, other] = [randomUUID(), randomUUID()];
-      const objects = start({ maxKept: 3, clearEveryMs: 100 });
+      const objects = start({ maxVendorResources: 3, clearEveryMs: 100 });
       await objects.add([object(other, 'theirs')]);
       for (const id of ['c1', 'c2', 'c3', 'c1', 'c4']) await objects.add([object(owner, id)]);
       await until('one has given way', async () => (await objects.find(owner, 'container', 'c2')) === undefined);
@@ -142,7 +142,7 @@ for (const { name, open } of DATABASES) {
       for (const id of ['c1', 'c3', 'c4']) assert.notEqual(await objects.find(owner, 'container', id), undefined);
     });
 
-    it('queues a limited number of objects while the database is away, and finds them meanwhile', async () => {
+    it('queues a limited number of objects while the database is unreachable, and finds the queued ones meanwhile', async () => {
       const owner = randomUUID();
       let isAway = true;
       const shaky = new Proxy(database, {

@@ -46,7 +46,7 @@ describe('nodes that exchange the health of upstreams', function () {
     for (let call = 0; call < 5; call += 1) health.failed(candidate, BROKEN, FAILED);
   };
 
-  it('apply an ejection and its end of each other within a second', async () => {
+  it("apply each other's ejections, and the ends of these, within a second", async () => {
     const [one, two] = [await node(), await node()];
     await allListen(2);
     eject(one);
@@ -55,7 +55,7 @@ describe('nodes that exchange the health of upstreams', function () {
     await until('the other asks it again', () => !isOut(two), 1_000);
   });
 
-  it('apply what other nodes observed', async () => {
+  it('apply the measurements that other nodes published', async () => {
     const [one, two] = [await node(), await node()];
     await allListen(2);
     one.answered(candidate, { accountId: 'one', ms: 321, stream: true });
@@ -63,7 +63,7 @@ describe('nodes that exchange the health of upstreams', function () {
     expect(one.upstream('acme').latencies.stream.value, 'nobody hears itself').to.equal(321);
   });
 
-  it('ask for the ejected upstreams when they start', async () => {
+  it('request the list of ejected upstreams when they start', async () => {
     const one = await node();
     await allListen(1);
     eject(one);
@@ -71,7 +71,7 @@ describe('nodes that exchange the health of upstreams', function () {
     await until('the new one leaves it out', () => isOut(two));
   });
 
-  it('apply events again after Redis was away', async () => {
+  it('apply events again after an outage of Redis', async () => {
     const [one, two] = [await node(), await node()];
     await allListen(2);
     const client = new Redis(redis.url);
@@ -81,7 +81,7 @@ describe('nodes that exchange the health of upstreams', function () {
     await until('the other leaves it out', () => isOut(two));
   });
 
-  it('ignore messages of another form', async () => {
+  it('ignore messages in an unknown format', async () => {
     const [one, two] = [await node(), await node()];
     await allListen(2);
     const client = new Redis(redis.url);

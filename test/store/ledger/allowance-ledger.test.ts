@@ -94,7 +94,7 @@ describe('allowances that nodes hold for accounts', () => {
     assert.deepEqual(judgeAccount(payer.accountId, await inspect(payer)), []);
   };
 
-  it('serve a hot key without asking Redis for each call', async () => {
+  it('pay the calls of a busy key without a request to Redis for each call', async () => {
     const node = await openNode(url);
     const payer = await fundedPayer(store, 1_000_000n);
     await warm(node, payer);
@@ -109,7 +109,7 @@ describe('allowances that nodes hold for accounts', () => {
     await intact(payer);
   });
 
-  it('pay a call whole that may be clamped, and leave it to the ledger where they do not cover it', async () => {
+  it('pay a clampable call in full, or leave it to the ledger if they do not cover it', async () => {
     const node = await openNode(url);
     const payer = await fundedPayer(store, 1_000_000n);
     await warm(node, payer);
@@ -121,7 +121,7 @@ describe('allowances that nodes hold for accounts', () => {
     await intact(payer);
   });
 
-  it('report only the holds of open calls as held', async () => {
+  it('report only the holds of open calls as held money money', async () => {
     const node = await openNode(url);
     const payer = await fundedPayer(store, 1_000_000n);
     await warm(node, payer);
@@ -152,7 +152,7 @@ describe('allowances that nodes hold for accounts', () => {
     await intact(payer);
   });
 
-  it('tell the ledger the end of a call before its caller goes on, once their money was recalled', async () => {
+  it('report the end of a call to the ledger before its caller continues, if their money was recalled', async () => {
     const [node, other] = [await openNode(url), await openNode(url)];
     const payer = await fundedPayer(store, 1_000_000n);
     await warm(node, payer);
@@ -244,7 +244,7 @@ describe('allowances that nodes hold for accounts', () => {
       });
   });
 
-  it('admit no call on any node after a revocation is answered', async () => {
+  it('admit no call on any node once a revocation has been acknowledged', async () => {
     const nodes = [await openNode(url), await openNode(url), await openNode(url)];
     const payer = await fundedPayer(store, 1_000_000n);
     for (const node of nodes) await warm(node, payer);
@@ -269,7 +269,7 @@ describe('allowances that nodes hold for accounts', () => {
     await intact(payer);
   });
 
-  it('return within a lease even if the clock of Redis was set back and their node is gone', async () => {
+  it('return within a lease even if the clock of Redis was set back and their node is dead', async () => {
     const payer = await fundedPayer(store, 1_000_000n);
     const redis = new Redis(url);
     closings.push(() => redis.disconnect());
@@ -282,7 +282,7 @@ describe('allowances that nodes hold for accounts', () => {
     await intact(payer);
   });
 
-  it('are forgotten some time after they were closed', async () => {
+  it('are deleted some time after they were closed', async () => {
     const payer = await fundedPayer(store, 1_000_000n);
     const redis = new Redis(url);
     closings.push(() => redis.disconnect());
@@ -332,7 +332,7 @@ describe('allowances that nodes hold for accounts', () => {
     await intact(payer);
   });
 
-  it('report a call once, even if answers are lost', async () => {
+  it('report a call once, even if answers of Redis are lost', async () => {
     let losing = 0;
     const inner = await openStore(url);
     const losesAnswers = instead(inner, {
@@ -431,7 +431,7 @@ describe('allowances that are kept on disk', () => {
   };
   const ship = () => shipShards({ ledger: store, database, log: quiet }, ALL_SHARDS);
 
-  it('are reported by the process that takes over: ended calls are charged once, open calls cost nothing', async () => {
+  it('are reported by the process that takes them over: ended calls are charged once, open calls cost nothing', async () => {
     let isDead = false;
     const inner = await openStore(url);
     closings.push(() => inner.close());

@@ -77,7 +77,7 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         });
       }
 
-      it('holds once if it is repeated with the same id', async () => {
+      it('holds the money once if it is repeated with the same id', async () => {
         const { payer, request } = await holding(ledger, 1_000n, 300n);
         assert.deepEqual(await ledger.reserve(request), { outcome: 'reserved', heldE8: 300n });
         assert.equal((await moneyOf(payer)).held, 300n);
@@ -95,7 +95,7 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         [1_000n, 900n, 450n],
       ] as const) {
         const of = `${funds} and ${limitE8 === undefined ? 'no limit' : `a limit of ${limitE8}`}`;
-        it(`of 800, at least 300, holds ${heldE8} of ${of}, and no more if it is repeated`, async () => {
+        it(`of 800, but at least 300, holds ${heldE8} of ${of}, and no more if it is repeated`, async () => {
           const payer = await fundedPayer(ledger, funds, limitE8);
           const request = reserveRequest(payer, 800n, { minE8: 300n });
           assert.deepEqual(await ledger.reserve(request), { outcome: 'reserved', heldE8 });
@@ -106,7 +106,7 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         });
       }
 
-      it('is refused below its least amount, by the account or by the key', async () => {
+      it('is refused if the account or the key cannot cover its minimum amount', async () => {
         const [poor, limited] = [await fundedPayer(ledger, 299n), await fundedPayer(ledger, 10_000n, 299n)];
         const ask = (payer: Payer) => ledger.reserve(reserveRequest(payer, 800n, { minE8: 300n }));
         assert.deepEqual(await ask(poor), { outcome: 'insufficient_balance', availableE8: 299n });
@@ -114,7 +114,7 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         assertIncludes(await moneyOf(poor), { available: 299n, held: 0n });
       });
 
-      it('is refused if its id is open with less than its least amount', async () => {
+      it('is refused if a hold with its id is open and below its minimum amount', async () => {
         const { request } = await holding(ledger, 1_000n, 800n, { minE8: 300n });
         const answer = await ledger.reserve({ ...request, minE8: 501n });
         assert.deepEqual(answer, { outcome: 'exists_with_different_amount' });
@@ -141,7 +141,7 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         assert.equal((await moneyOf(payer)).available, 1_000n);
       });
 
-      it('reports what is wrong with account and key, in a fixed order', async () => {
+      it('reports the first problem of account and key in a fixed order', async () => {
         const payer = newPayer();
         const ask = async () => (await ledger.reserve(reserveRequest(payer, 5n))).outcome;
         assert.equal(await ask(), 'unknown_account');
@@ -158,14 +158,14 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         assert.equal((await ledger.reserve(reserveRequest(payer, 5n, { keyRev: 2 }))).outcome, 'key_limit_exceeded');
       });
 
-      it('does not accept the key of another account', async () => {
+      it('is refused for the key of another account', async () => {
         const rich = await fundedPayer(ledger, 1_000n);
         const other = await fundedPayer(ledger, 1_000n);
         const answer = await ledger.reserve(reserveRequest({ ...rich, keyId: other.keyId }, 1n));
         assert.deepEqual(answer, { outcome: 'unknown_key' });
       });
 
-      it('returns the newer settings to a node with older ones', async () => {
+      it('returns the newer settings of the key to a node that has older ones', async () => {
         const payer = await fundedPayer(ledger, 1_000n);
         const settings = settingsOf({ rev: 3, name: 'renamed', allowedModels: ['model-a'], markup: '1.25' });
         await ledger.setKey(keyRequest(payer, { settings }));
@@ -174,7 +174,7 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         assert.deepEqual(await ledger.reserve({ ...request, keyRev: 3 }), { outcome: 'reserved', heldE8: 1n });
       });
 
-      it('keeps spent and held money together within the limit of the key', async () => {
+      it('keeps the sum of spent and held money within the limit of the key', async () => {
         const payer = await fundedPayer(ledger, 1_000n, 100n);
         const first = reserveRequest(payer, 40n);
         await ledger.reserve(first);
@@ -185,7 +185,7 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         assert.deepEqual(await ledger.reserve(reserveRequest(payer, 50n)), { outcome: 'reserved', heldE8: 50n });
       });
 
-      it('reports 0 as left if the limit was lowered below the spent money', async () => {
+      it('reports 0 as available if the limit was lowered below the spent money', async () => {
         const { payer } = await holding(ledger, 1_000n, 40n);
         await ledger.setKey(keyRequest(payer, { limitE8: 10n }));
         const refused = await ledger.reserve(reserveRequest(payer, 1n));
@@ -196,7 +196,7 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         });
       });
 
-      it('admits 10 of 200 simultaneous calls on money for 10', async () => {
+      it('admits 10 of 200 simultaneous calls if the money covers 10', async () => {
         const payer = await fundedPayer(ledger, 1_000n);
         const answers = await Promise.all(
           Array.from({ length: 200 }, () => ledger.reserve(reserveRequest(payer, 100n))),
@@ -206,7 +206,7 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         assertIncludes(await moneyOf(payer), { available: 0n, held: 1_000n });
       });
 
-      it('throws for an amount that is not exact', async () => {
+      it('throws for an amount that is negative or above the largest exact number', async () => {
         const payer = await fundedPayer(ledger, 1_000n);
         assert.ok((await rejection(ledger.reserve(reserveRequest(payer, MAX_AMOUNT_E8 + 1n)))) instanceof RangeError);
         assert.ok((await rejection(ledger.reserve(reserveRequest(payer, -1n)))) instanceof RangeError);
@@ -260,7 +260,7 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         assertIncludes(await moneyOf(payer), { available: 0n, held: 500n });
       });
 
-      it('charges once if it is sent 100 times at once, and each gets the same answer', async () => {
+      it('charges once if it is sent 100 times simultaneously, and each request gets the same answer', async () => {
         const { payer, request } = await opened(1_000n, 400n);
         const answers = await Promise.all(
           Array.from({ length: 100 }, () => ledger.settle({ ...request, costE8: 1_100n })),
@@ -300,7 +300,7 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         assertIncludes(await moneyOf(payer), { posted: 993n, held: 0n, keySpent: 7n });
       });
 
-      it('that races an expiry closes each of 1,000 reservations once', async () => {
+      it('that races an expiry closes each of 1,000 reservations exactly once', async () => {
         const payer = await fundedPayer(ledger, 1_000_000n);
         const requests = Array.from({ length: 1_000 }, () => reserveRequest(payer, 10n, { lifetimeMs: 0 }));
         const race = ({ rid }: { rid: string }, index: number) => {
@@ -334,7 +334,7 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
 
     describe('a release', () => {
       for (const amountE8 of [0n, 400n, 1_000n]) {
-        it(`returns a hold of ${amountE8} and leaves one entry`, async () => {
+        it(`returns a hold of ${amountE8} to the account and leaves one entry`, async () => {
           const payer = await fundedPayer(ledger, 1_000n);
           const { rid } = reserveRequest(payer, amountE8);
           await ledger.reserve(reserveRequest(payer, amountE8, { rid }));
@@ -361,7 +361,7 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         assert.equal((await outboxOf(payer)).length, 1);
       });
 
-      it('of a settled or expired reservation reports this and changes nothing', async () => {
+      it('of a settled or expired reservation reports this state and changes nothing', async () => {
         const { payer, request: settled } = await holding(ledger, 1_000n, 400n);
         await ledger.settle({ ...closing(payer, settled.rid), costE8: 100n });
         assert.deepEqual(await ledger.release(closing(payer, settled.rid)), { outcome: 'settled' });
@@ -373,7 +373,7 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         assert.equal((await outboxOf(payer)).length, 3);
       });
 
-      it('without a record, as sandboxes send it, leaves an entry without one', async () => {
+      it('without a usage record, as sandboxes send it, leaves an entry without a record', async () => {
         const { payer, request } = await holding(ledger, 1_000n, 1n, { facts: '', lifetimeMs: undefined });
         await ledger.release({ ...payer, rid: request.rid, record: '' });
         assert.equal((await outboxOf(payer)).at(-1)?.record, undefined);
@@ -381,7 +381,7 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
     });
 
     describe('a renewal or an expiry', () => {
-      it('returns overdue holds only, once, with the record of the reserve', async () => {
+      it('returns only overdue holds, once, with the record of the reserve', async () => {
         const payer = await fundedPayer(ledger, 1_000n);
         const due = reserveRequest(payer, 400n, { lifetimeMs: 0 });
         const open = reserveRequest(payer, 100n);
@@ -412,7 +412,7 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         }
       });
 
-      it('renews an open reservation even after its deadline, and never a closed one', async () => {
+      it('renews an open reservation even after its deadline, but never a closed one', async () => {
         const { payer, request } = await holding(ledger, 1_000n, 400n, { lifetimeMs: 0 });
         const renewal = { ...payer, rid: request.rid, lifetimeMs: 60_000 };
         assert.deepEqual(await ledger.renew(renewal), { outcome: 'renewed' });
@@ -422,7 +422,7 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         assert.deepEqual(await ledger.renew({ ...renewal, rid: newId() }), { outcome: 'not_open' });
       });
 
-      it('never makes a hold overdue that has no deadline, even after a renewal', async () => {
+      it('never makes a hold without a deadline overdue, even after a renewal', async () => {
         const { payer, request } = await holding(ledger, 1_000n, 400n, { lifetimeMs: undefined });
         await ledger.renew({ ...payer, rid: request.rid, lifetimeMs: 0 });
         assert.deepEqual(await ledger.due([shardOf(payer.accountId)], 10), []);
@@ -463,7 +463,7 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         assertIncludes(await moneyOf(payer), { available: 600n, held: 400n });
       });
 
-      it('respects the limit of the key, fails on a frozen account, and succeeds for a revoked key', async () => {
+      it('respects the limit of the key, fails for a frozen account, and succeeds for a revoked key', async () => {
         const { payer, renewal } = await opened(500n);
         assert.deepEqual(await ledger.renew({ ...renewal, amountE8: 501n }), {
           outcome: 'key_limit_exceeded',
@@ -536,7 +536,7 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         });
       }
 
-      it('changes nothing if the money for the next hold is missing, and reports the money that there would be', async () => {
+      it('changes nothing if the money for the next hold is missing, and reports how much would be available', async () => {
         const { payer, roll } = await opened();
         const before = await moneyOf(payer);
         assert.deepEqual(await ledger.roll(roll(100n, 901n)), { outcome: 'insufficient_balance', availableE8: 900n });
@@ -554,7 +554,7 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         assertIncludes(await moneyOf(payer), { held: 400n, keySpent: 100n, keyHeld: 400n });
       });
 
-      it('charges nothing after the first hold was closed in another way', async () => {
+      it('charges nothing if the first hold was already closed in another way', async () => {
         const settled = await opened();
         await ledger.settle({ ...closing(settled.payer, settled.rid), costE8: 30n });
         const answer = await ledger.roll(settled.roll(100n, 400n));
@@ -571,7 +571,7 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         assert.deepEqual(await ledger.roll(unknown), { outcome: 'unknown_reservation' });
       });
 
-      it('is refused if its next id was released before, or is open with another amount', async () => {
+      it('is refused if the id of its next hold was already released, or is open with another amount', async () => {
         const { payer, roll, nextRid } = await opened();
         await ledger.release(closing(payer, nextRid));
         assert.deepEqual(await ledger.roll(roll(1n, 1n)), { outcome: 'released_before' });
@@ -593,7 +593,7 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
       };
       const words = (answers: readonly { outcome: string }[]) => answers.map(({ outcome }) => outcome).sort();
 
-      it('admit as many calls at once as they allow, and tell the next when to retry', async () => {
+      it('admit as many simultaneous calls as they allow, and report to the next call when to retry', async () => {
         const { payer, reserve } = await limited({ callsPerMinute: 3 });
         const answers = await Promise.all([1, 1, 1, 1, 1].map(reserve));
         assert.deepEqual(words(answers), ['rate_limited', 'rate_limited', 'reserved', 'reserved', 'reserved']);
@@ -603,7 +603,7 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         assertIncludes(await moneyOf(payer), { held: 3n });
       });
 
-      it('count the expected tokens, and return the unused ones after a settle or release', async () => {
+      it('count the estimated tokens, and return the unused ones after a settle or release', async () => {
         const { payer, reserve } = await limited({ tokensPerMinute: 100 });
         const [first, second] = [reserveRequest(payer, 1n, { tokens: 60 }), reserveRequest(payer, 1n, { tokens: 40 })];
         await ledger.reserve(first);
@@ -625,14 +625,14 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         assert.deepEqual(settled, { outcome: 'settled', chargedE8: 1n, shortfallE8: 0n });
       });
 
-      it('admit a call larger than the limit if no other call came before', async () => {
+      it('admit a call larger than the limit if no other call came before it it', async () => {
         const { reserve } = await limited({ tokensPerMinute: 100 });
         assert.equal((await reserve(5_000)).outcome, 'reserved');
         const refused = await reserve(1);
         assert.ok(refused.outcome === 'rate_limited' && refused.retryAfterMs <= 600);
       });
 
-      it('do not count a repetition, a refused call or a hold that is not a call', async () => {
+      it('do not count a repeated call, a refused call or a hold that is not a call', async () => {
         const { payer, reserve } = await limited({ callsPerMinute: 2 });
         const request = reserveRequest(payer, 1n, { tokens: 1 });
         await ledger.reserve(request);
@@ -652,7 +652,7 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         return payer;
       };
 
-      it('counts towards the limit of calls by the minute, until that is reached', async () => {
+      it('counts towards the limit of calls per minute, until that limit is reached', async () => {
         const payer = await limited({ callsPerMinute: 2 });
         assert.deepEqual(await ledger.countRefused(payer), { outcome: 'counted' });
         assert.deepEqual(await ledger.countRefused(payer), { outcome: 'counted' });
@@ -662,14 +662,14 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         assert.equal((await ledger.reserve(reserveRequest(payer, 1n, { tokens: 1 }))).outcome, 'rate_limited');
       });
 
-      it('counts no tokens, and nothing for a key without a limit of calls', async () => {
+      it('counts no tokens, and counts nothing for a key without a limit of calls', async () => {
         const payer = await limited({ tokensPerMinute: 1 });
         for (let call = 0; call < 5; call += 1)
           assert.deepEqual(await ledger.countRefused(payer), { outcome: 'counted' });
         assert.equal((await ledger.reserve(reserveRequest(payer, 1n, { tokens: 1 }))).outcome, 'reserved');
       });
 
-      it('has a limit apart from that of requests to our own API, which the caller names', async () => {
+      it("has a limit separate from that of requests to the gateway's own API, which the caller names", async () => {
         const payer = await limited({ callsPerMinute: 1 });
         for (let request = 0; request < 3; request += 1)
           assert.deepEqual(await ledger.countRequest(payer, 3), { outcome: 'counted' });
@@ -679,7 +679,7 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         assert.deepEqual(await ledger.countRefused(payer), { outcome: 'counted' });
       });
 
-      it('reports that the key is unknown', async () => {
+      it('reports an unknown key', async () => {
         assert.deepEqual(await ledger.countRefused(newPayer()), { outcome: 'unknown_key' });
         assert.deepEqual(await ledger.countRequest(newPayer(), 1), { outcome: 'unknown_key' });
       });
@@ -687,7 +687,7 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
 
     describe('a limit of a day or a month', () => {
       for (const name of ['dailyLimitE8', 'monthlyLimitE8'] as const) {
-        it(`${name} bounds spent and held money together, beside the total limit, and can be shown and removed`, async () => {
+        it(`${name} bounds the sum of spent and held money in addition to the total limit, and can be shown and removed`, async () => {
           const payer = await fundedPayer(ledger, 1_000n);
           await ledger.setKey(keyRequest(payer, { limitE8: 500n, [name]: 100n }));
           assertIncludes(await ledger.readKey(payer), { limitE8: 500n, [name]: 100n });
@@ -707,7 +707,7 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         });
       }
 
-      it('is restored with the money that was spent in its period', async () => {
+      it('is restored with the money that was spent in its day or month', async () => {
         const payer = newPayer();
         const limits = { dailyLimitE8: 100n, monthlyLimitE8: 300n };
         const now = Date.now();
@@ -776,7 +776,7 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         assert.deepEqual(answer, { outcome: 'unknown_account' });
       });
 
-      it('may reach the largest exact balance and not one more', async () => {
+      it('may raise the balance to the largest exact number and not beyond', async () => {
         const payer = await fundedPayer(ledger, MAX_AMOUNT_E8 - 1n);
         const credit = (amountE8: bigint) => ledger.credit({ accountId: payer.accountId, rid: newId(), amountE8 });
         assert.equal((await credit(2n)).outcome, 'above_maximum');
@@ -807,7 +807,7 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         reserveRequest(payer, 100n, { intent: intentOf(changes) });
       const recordOf = (intent: PaidIntent) => JSON.stringify({ requestId: intent.requestId, routing: { intent } });
 
-      it('name the first call while it is open, and hold nothing for the second', async () => {
+      it('return the id of the first call while it is open, and hold nothing for the second', async () => {
         const payer = await fundedPayer(ledger, 1_000n);
         const first = keyed(payer);
         await ledger.reserve(first);
@@ -819,7 +819,7 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         assert.equal((await moneyOf(payer)).held, 100n);
       });
 
-      it('with another body are a conflict, however the first call ended', async () => {
+      it('with another body cause a conflict, however the first call ended', async () => {
         const payer = await fundedPayer(ledger, 1_000n);
         const first = keyed(payer);
         await ledger.reserve(first);
@@ -829,7 +829,7 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         assert.deepEqual(await ledger.reserve(keyed(payer, { body: 'body-2' })), conflict);
       });
 
-      it('report the charge of the first call, with no hold for the second', async () => {
+      it('return the charge of the first call, and hold nothing for the second', async () => {
         const payer = await fundedPayer(ledger, 1_000n);
         const first = keyed(payer);
         await ledger.reserve(first);
@@ -869,7 +869,7 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         });
       }
 
-      it('of a reserve that is repeated with its own id get the same answer as without a key', async () => {
+      it('of a repeated reserve with the same id get the same answer as a reserve without a key', async () => {
         const payer = await fundedPayer(ledger, 1_000n);
         const request = keyed(payer);
         await ledger.reserve(request);
@@ -885,7 +885,7 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         assert.equal((await ledger.reserve(keyed(payer, { body: 'body-2' }))).outcome, 'reserved');
       });
 
-      it('belong to one account with all its API keys, and to no other', async () => {
+      it('are shared by all API keys of one account, and are separate for each account', async () => {
         const payer = await fundedPayer(ledger, 1_000n);
         const colleague = { ...payer, keyId: newId() };
         await ledger.setKey(keyRequest(colleague));
@@ -904,7 +904,7 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         assert.deepEqual(await ledger.reserve(keyed(payer)), { outcome: 'revoked' });
       });
 
-      it("above an account's maximum replace the oldest whose call has ended", async () => {
+      it("above an account's maximum replace the oldest key whose call has ended", async () => {
         const payer = await fundedPayer(ledger, 1_000_000n);
         const take = async (index: number) => {
           const request = { ...keyed(payer, { key: `key-${index}` }), amountE8: 1n };
@@ -924,7 +924,7 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         assert.equal(await outcomeOf(2), 'reserved');
       }).timeout(60_000);
 
-      it("above an account's maximum are refused while the oldest are all open, except for a late settle", async () => {
+      it("above an account's maximum are refused while the calls of the oldest are all open, except for a late settle", async () => {
         const payer = await fundedPayer(ledger, 1_000_000n);
         for (let index = 0; index < MAX_INTENTS; index += 1)
           await ledger.reserve({ ...keyed(payer, { key: `key-${index}` }), amountE8: 1n });
@@ -936,7 +936,7 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         assert.equal((await ledger.reserve(keyed(payer, { key: 'late' }))).outcome, 'intent_charged');
       }).timeout(60_000);
 
-      it('are restored with the charged calls of a recovery', async () => {
+      it('are restored by a recovery together with the charged calls', async () => {
         const payer = await fundedPayer(ledger, 0n);
         const closed = { rid: newId(), kind: 'charge', keyId: payer.keyId, amountE8: -30n, shortfallE8: 0n } as const;
         await ledger.restore([
@@ -958,7 +958,7 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         });
       });
 
-      it('of a late settle are recorded, so that a repetition is not charged again', async () => {
+      it('of a late settle are recorded, so that a repeated call is not charged again', async () => {
         const payer = await fundedPayer(ledger, 1_000n);
         const rid = newId();
         const record = recordOf(intentOf());
@@ -992,7 +992,7 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         assert.deepEqual(await ledger.findKey('0'.repeat(64)), { outcome: 'unknown' });
       });
 
-      it('are not changed back when an older change is repeated late', async () => {
+      it('keep their newer settings when an older change is repeated late', async () => {
         const payer = await fundedPayer(ledger, 0n);
         await ledger.setKey(keyRequest(payer, { status: 'revoked', settings: settingsOf({ rev: 2 }) }));
         await ledger.setKey(keyRequest(payer, { status: 'active', settings: settingsOf({ rev: 1 }), limitE8: 5n }));
@@ -1000,7 +1000,7 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         assert.deepEqual(await ledger.findKey(hashOf(payer)), { outcome: 'unknown' });
       });
 
-      it('are found by their current and previous secret only, and not at all once they are revoked', async () => {
+      it('are found only by their current and previous secret, and not at all after revocation', async () => {
         const payer = await fundedPayer(ledger, 0n);
         const hashes = [
           hashOf(payer),
@@ -1026,7 +1026,7 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         assert.deepEqual(await found(), ['unknown', 'unknown', 'unknown', 'unknown']);
       });
 
-      it('keep their spent and held money when they change, and may lose their limit', async () => {
+      it('keep their spent and held money when their settings change, and may lose their limit', async () => {
         const payer = await fundedPayer(ledger, 1_000n, 500n);
         const request = reserveRequest(payer, 100n);
         await ledger.reserve(request);
@@ -1041,14 +1041,14 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         });
       });
 
-      it('of another account are neither shown nor changed', async () => {
+      it('are not visible to another account', async () => {
         const payer = await fundedPayer(ledger, 0n);
         const stranger = { accountId: newId(), keyId: payer.keyId };
         assert.equal(await ledger.readKey(stranger), undefined);
       });
     });
 
-    it('with the id of another key throw and move no money', async () => {
+    it('throws and moves no money if an operation names a hold with the id of another key', async () => {
       const payer = await fundedPayer(ledger, 1_000n);
       const other = { ...payer, keyId: newId() };
       await ledger.setKey(keyRequest(other));
@@ -1126,7 +1126,7 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
       assert.equal(await ledger.readKey(newPayer()), undefined);
     });
 
-    it('reads its outbox from the head, and forgets only trimmed entries', async () => {
+    it('reads its outbox from the oldest entry, and deletes only trimmed entries', async () => {
       const payer = await fundedPayer(ledger, 1n);
       for (let each = 0; each < 139; each++) {
         await ledger.credit({ accountId: payer.accountId, rid: newId(), amountE8: 1n });
@@ -1152,7 +1152,7 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
     });
 
     describe('a restore', () => {
-      it('writes a missing account with keys, index and recently closed calls', async () => {
+      it('writes a missing account with its keys, its index and its recently closed calls', async () => {
         const recovered = await make();
         const payer = newPayer();
         const [charged, released, expired, credited] = [newId(), newId(), newId(), newId()] as const;
@@ -1202,7 +1202,7 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         await recovered.close();
       });
 
-      it('keeps the money of an account whose seq is not lower, and writes status and settings of the snapshot', async () => {
+      it('keeps the money of an account whose seq is not lower, and writes status and settings from the snapshot', async () => {
         const payer = await fundedPayer(ledger, 1_000n);
         const [revoked, newer, missing] = [1, 2, 3].map(() => ({ ...payer, keyId: newId() })) as [Payer, Payer, Payer];
         const limits = { limitE8: 600n, dailyLimitE8: 500n, callsPerMinute: 9 };
@@ -1247,7 +1247,7 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         assertIncludes(await ledger.readKey(missing), { spentE8: 7n, heldE8: 0n });
       });
 
-      it('keeps the listed holds of an account that is behind, as far as its balance covers them', async () => {
+      it('keeps the listed holds of an account with a lower seq, as far as its balance covers them', async () => {
         const payer = await fundedPayer(ledger, 1_000n);
         const other = { ...payer, keyId: newId() };
         const [first, second] = [reserveRequest(payer, 500n, { lifetimeMs: undefined }), newId()];
@@ -1274,7 +1274,7 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         assertIncludes(await moneyOf(payer), { available: 799n, held: 0n });
       });
 
-      it('drops the holds of an account that is behind a second time, and none of these is overdue', async () => {
+      it('drops the holds of an account whose seq is lower a second time, and none of these holds is overdue', async () => {
         const payer = await fundedPayer(ledger, 1_000n);
         const [dropped, due] = [1, 2].map(() => reserveRequest(payer, 10n, { lifetimeMs: 0 })) as [
           TestReserve,
@@ -1299,7 +1299,7 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         assert.deepEqual(await holds(), []);
       });
 
-      it('restarts the limits by the minute of an account that is behind', async () => {
+      it('resets the limits per minute of an account with a lower seq', async () => {
         const payer = await fundedPayer(ledger, 1_000n);
         const key = keyRequest(payer, { callsPerMinute: 1, settings: settingsOf({ rev: 1 }) });
         const ask = async () => (await ledger.reserve(reserveRequest(payer, 1n, { keyRev: 1, tokens: 1 }))).outcome;
@@ -1310,7 +1310,7 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         assert.equal(await ask(), 'reserved');
       });
 
-      it('drops the other open holds of an account that is behind, and those of no other account', async () => {
+      it('drops the unlisted open holds of an account with a lower seq, and no holds of other accounts', async () => {
         const payer = await fundedPayer(ledger, 1_000n);
         const request = reserveRequest(payer, 100n, { lifetimeMs: 0 });
         const lasting = reserveRequest(payer, 100n, { lifetimeMs: undefined });

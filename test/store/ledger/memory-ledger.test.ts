@@ -9,7 +9,7 @@ import { ledgerSuite } from './ledger-suite';
 ledgerSuite('in the process', async () => new MemoryLedger());
 
 describe('the ledger in memory', () => {
-  it('restarts the sums of a day and a month when they begin, and refills limits by the minute evenly', async () => {
+  it('resets the sums of a day and a month when the next begins, and refills limits per minute evenly', async () => {
     let now = Date.parse('2027-01-30T23:59:59.999Z');
     const ledger = new MemoryLedger({ now: () => now });
     await ledger.open();
@@ -40,7 +40,7 @@ describe('the ledger in memory', () => {
     assert.equal(await spend(1n), 'rate_limited');
   });
 
-  it('forgets closed reservations and tombstones a quarter of an hour after their rows are committed', async () => {
+  it('deletes closed reservations and tombstones a quarter of an hour after their rows are committed', async () => {
     let now = 0;
     const ledger = new MemoryLedger({ now: () => now });
     await ledger.open();
@@ -79,7 +79,7 @@ describe('the ledger in memory', () => {
     assert.equal(await outcome(), 'reserved');
   });
 
-  it('forgets the Idempotency-Keys of an account without new ones for a day', async () => {
+  it('deletes the Idempotency-Keys of an account that has had no new ones for a day', async () => {
     let now = 0;
     const ledger = new MemoryLedger({ now: () => now });
     await ledger.open();

@@ -51,7 +51,7 @@ for (const { name, open } of DATABASES) {
     const keep = (now: string, options: { usageMonths?: number; entryMonths?: number } = {}) =>
       keepPartitions({ database, log: quiet, ...options }, new Date(now));
 
-    it('hold rows in the partition of their month, made in advance, in any order of arrival', async () => {
+    it('contain rows in the partition of their month, created in advance, in any order of arrival', async () => {
       const payer = newPayer();
       await keep('2027-01-15T00:00:00Z');
       const credit = entryAt(payer, '2026-01-02T00:00:00Z', 1, 100n, 100n);
@@ -66,7 +66,7 @@ for (const { name, open } of DATABASES) {
       assert.equal((await readChain(database, payer.accountId)).length, 4);
     });
 
-    it('move rows from the default partition to a month that was not made in time', async () => {
+    it('move rows from the default partition to the partition of a month that was created late', async () => {
       const payer = newPayer();
       const early = entryAt(payer, '2028-05-05T00:00:00Z', 1, -10n, 90n);
       await write(early);
@@ -77,7 +77,7 @@ for (const { name, open } of DATABASES) {
       assert.deepEqual(await keep('2028-04-01T00:00:00Z'), [], 'nothing is left to do');
     });
 
-    it('lose old usage records by the month, but keep entries of the ledger', async () => {
+    it('drop old usage records month by month, but keep entries of the ledger', async () => {
       const payer = newPayer();
       for (const month of ['2027-01', '2027-02', '2027-03', '2027-04']) await keep(`${month}-01T00:00:00Z`);
       const times = ['2027-01-31T23:00:00Z', '2027-02-01T00:00:00Z', '2027-03-01T00:00:00Z'];
@@ -93,7 +93,7 @@ for (const { name, open } of DATABASES) {
       assert.equal((await database('ledger_entries').where({ account_id: payer.accountId })).length, 3);
     });
 
-    it('record where each chain continues when entries are dropped', async () => {
+    it('record the point at which each chain continues when entries are dropped', async () => {
       const payer = newPayer();
       for (const month of ['2027-01', '2027-04']) await keep(`${month}-01T00:00:00Z`);
       await write(
@@ -114,7 +114,7 @@ for (const { name, open } of DATABASES) {
       );
     });
 
-    it('do not send a credit again whose entry is dropped', async () => {
+    it('do not cause a credit to be sent again after its entry was dropped', async () => {
       const payer = newPayer();
       for (const month of ['2027-01', '2027-04']) await keep(`${month}-01T00:00:00Z`);
       const credit = entryAt(payer, '2027-01-01T00:00:00Z', 1, 100n, 100n);
@@ -153,7 +153,7 @@ for (const { name, open } of DATABASES) {
       assert.deepEqual(await compare(), ['record_missing 4']);
     });
 
-    it('keep attempts at upstreams as long as usage records, and write them once', async () => {
+    it('keep attempts at upstreams as long as usage records, and contain each attempt once', async () => {
       const payer = newPayer();
       await keep('2030-01-01T00:00:00Z');
       const startedAtMs = Date.parse('2030-01-05T00:00:00Z');
@@ -181,7 +181,7 @@ for (const { name, open } of DATABASES) {
       assert.deepEqual(await attempts(), []);
     });
 
-    it('put the last moment of a year and the first of the next into their own months, whichever was made first', async () => {
+    it('put the last moment of a year and the first of the next into their own months, whichever was created first', async () => {
       const payer = newPayer();
       await keep('2031-12-31T23:59:59.999Z');
       const [last, first] = ['2031-12-31T23:59:59.999Z', '2032-01-01T00:00:00Z'].map((time, index) =>

@@ -88,7 +88,7 @@ for (const database of DATABASES) {
       const ship = () => shipShards({ ledger, database: knex, log: quiet }, ALL_SHARDS);
       const stateOf = async (payer: Payer) => [await ledger.readAccount(payer.accountId), await ledger.readKey(payer)];
 
-      it('restores the same accounts, keys and answers after everything was lost', async () => {
+      it('restores the same accounts, keys and answers after the ledger lost all data', async () => {
         const payers = await Promise.all([fund(1_000n), fund(500n, 450n), fund(0n)]);
         const rid = await spend(payers[0], 300n);
         await spend(payers[1], 400n);
@@ -139,7 +139,7 @@ for (const database of DATABASES) {
         assert.deepEqual(await repeat('open'), { outcome: 'reserved', heldE8: 1n });
       });
 
-      it('returns the holds of calls that were open', async () => {
+      it('returns the holds of calls that were open to their accounts to their accounts', async () => {
         const payer = await fund(1_000n);
         await ledger.reserve(reserveRequest(payer, 600n));
         await ship();
@@ -148,7 +148,7 @@ for (const database of DATABASES) {
         assert.equal((await ledger.readAccount(payer.accountId))?.availableE8, 1_000n);
       });
 
-      it('restores the holds without a deadline that plugins report, except those with an entry', async () => {
+      it('restores the holds without a deadline that plugins report, except those that have a closing entry', async () => {
         const payer = await fund(1_000n);
         const [open, closed] = [newId(), newId()];
         await ledger.reserve(reserveRequest(payer, 300n, { rid: open, lifetimeMs: undefined, facts: '' }));
@@ -185,7 +185,7 @@ for (const database of DATABASES) {
         );
       });
 
-      it('sends credits that Postgres has and the ledger never received, once', async () => {
+      it('sends, once, credits that Postgres has and the ledger never received', async () => {
         const payer = await fund(10n);
         await insertCredit(knex, payer.accountId, newId(), 90n);
         const sent = await resendCredits({ ledger, database: knex, log: quiet });
@@ -199,7 +199,7 @@ for (const database of DATABASES) {
         assert.equal(await resendCredits({ ledger, database: knex, log: quiet }), 0);
       });
 
-      it('drops a debit that the ledger refuses, so that it is not taken later', async () => {
+      it('drops a debit that the ledger refuses, so that it is not charged later', async () => {
         const payer = await fund(10n);
         const debit = newId();
         await insertCredit(knex, payer.accountId, debit, -50n);
@@ -210,7 +210,7 @@ for (const database of DATABASES) {
         assert.equal(audit.filter(({ before }) => before.creditId === debit).length, 1);
       });
 
-      it('runs once if two processes start at the same time', async () => {
+      it('runs once if two processes start simultaneously', async () => {
         const payer = await fund(1_000n);
         await ship();
         ledger = await lose(ledger);
@@ -232,7 +232,7 @@ for (const database of DATABASES) {
 }
 
 describe('recovery of a ledger that is lost during the recovery', () => {
-  it('starts again, and does not open the ledger while accounts are missing', async function () {
+  it('starts again after the loss, and does not open the ledger while accounts are missing', async function () {
     this.timeout(60_000);
     const test = await DATABASES[0]?.open();
     assert.ok(test !== undefined);
@@ -262,7 +262,7 @@ describe('recovery of a ledger that is lost during the recovery', () => {
 });
 
 describe('recovery beside a suspended recovery', () => {
-  it('replaces it once it has been idle for too long', async function () {
+  it('replaces the suspended one once that has been idle for too long', async function () {
     this.timeout(60_000);
     const [postgres] = DATABASES;
     assert.ok(postgres !== undefined);
@@ -318,7 +318,7 @@ describe('recovery of a ledger with a credit in its outbox', () => {
     await test.close();
   });
 
-  it('waits for entries that a shipper had read before the loss', async function () {
+  it('waits until a shipper has written the entries that it had read before the loss', async function () {
     this.timeout(60_000);
     let recovered: Promise<void> | undefined;
     const losing = instead(ledger, {

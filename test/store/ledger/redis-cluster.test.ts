@@ -225,12 +225,12 @@ describe('the ledger in a Redis Cluster of three primaries', () => {
   const heldBy = async (server: TestRedis | undefined, slot: number) =>
     [...(await cluster.keysOf(server as TestRedis, slot))].sort();
 
-  it('spreads accounts over all primaries and finds their keys', async () => {
+  it('spreads accounts over all primaries and finds the API keys of each', async () => {
     assert.deepEqual(new Set(await Promise.all(payers.map(thirdOf))), new Set([0, 1, 2]));
     for (const payer of payers) assert.deepEqual(await ledger.findKey(hashOf(payer)), { outcome: 'found', ...payer });
   });
 
-  it('continues while a slot is moved under load, and has every settlement once', async function () {
+  it('continues while a slot is moved under load, and records every settlement once', async function () {
     this.timeout(180_000);
     const [payer] = payers;
     assert.ok(payer !== undefined);
@@ -247,7 +247,7 @@ describe('the ledger in a Redis Cluster of three primaries', () => {
     await assertWhole();
   });
 
-  it('settles and releases completely while a slot moves and its keys are still at the old node', async () => {
+  it('settles and releases without loss while a slot moves and its keys are still at the old node', async () => {
     const payer = await fund(await payerOn(0));
     const requests = [1, 2, 3].map(() => reserveRequest(payer, 10n, { facts: recordNow(payer) }));
     for (const request of requests) await atLast('it is held', async () => void (await ledger.reserve(request)));
@@ -300,7 +300,7 @@ describe('the ledger in a Redis Cluster of three primaries', () => {
     await cluster.giveBack();
   });
 
-  it('continues when a primary is killed and its replica takes over: no settlement twice, all sums equal', async function () {
+  it('continues when a primary is killed and its replica takes over: no settlement occurs twice, all sums are equal', async function () {
     this.timeout(180_000);
     const before = await spent();
     await callWhile(async () => {

@@ -75,7 +75,7 @@ describe('the ledger in Redis', () => {
     assert.equal(await outcomeWith(leftMs), 'reserved');
   });
 
-  it('keeps at most MAX_INTENTS Idempotency-Keys of an account, and an order of these only', async () => {
+  it('keeps at most MAX_INTENTS Idempotency-Keys of an account, and as many members of their sorted set', async () => {
     const url = await emptyRedis();
     const ledger = await openLedger(url, 30_000);
     await ledger.open();
@@ -97,7 +97,7 @@ describe('the ledger in Redis', () => {
     assert.deepEqual(counts, [MAX_INTENTS, MAX_INTENTS]);
   }).timeout(60_000);
 
-  it('forgets the Idempotency-Keys of an account without new ones for a day', async () => {
+  it('deletes the Idempotency-Keys of an account that has had no new ones for a day', async () => {
     const url = await emptyRedis();
     const ledger = await openLedger(url);
     await ledger.open();
@@ -138,7 +138,7 @@ describe('the ledger in Redis', () => {
     assert.ok((await other.ttl(`${accountPrefix(payer.accountId)}ob`)) < 0, 'the outbox itself stays');
   });
 
-  it('keeps restored reservations like others: closed ones for a quarter of an hour, open ones until they end', async () => {
+  it('keeps restored reservations like others: closed ones for a quarter of an hour, open ones until they close', async () => {
     const url = await emptyRedis();
     const ledger = await openLedger(url);
     await ledger.open();
@@ -165,7 +165,7 @@ describe('the ledger in Redis', () => {
 describe('the outbox of the ledger in Redis', () => {
   afterEach(closeAll);
 
-  it('is read and trimmed in pieces, and serves calls between them', async () => {
+  it('is read and trimmed in batches, between which Redis serves calls', async () => {
     const url = await emptyRedis();
     const ledger = await openLedger(url);
     await ledger.open();
@@ -190,7 +190,7 @@ describe('the outbox of the ledger in Redis', () => {
     assert.ok(Math.max(...seen) <= 64, String(seen));
   });
 
-  it('is not trimmed by a late shipper after the ledger was lost and its clock set back', async () => {
+  it('is not trimmed by a late shipper after the ledger was lost and the clock of Redis was set back', async () => {
     const url = await emptyRedis();
     const ledger = await openLedger(url);
     await ledger.open();
@@ -216,7 +216,7 @@ describe('the outbox of the ledger in Redis', () => {
 describe('the calendar in the scripts of Redis', () => {
   afterEach(closeAll);
 
-  it("agrees with JavaScript's for every day of 430 years", async () => {
+  it('agrees with the calendar of JavaScript for every day of 430 years', async () => {
     const { source } = LEDGER_SCRIPTS.find(({ name }) => name === 'reserve') ?? { source: '' };
     // The scripts share the text before their first check.
     const shared = source.slice(0, source.indexOf("\nif redis.call('HEXISTS'"));
@@ -276,7 +276,7 @@ describe('the ledger when Redis fails', () => {
     return inTime;
   };
 
-  it('refuses every operation within 300 ms while Redis stalls, however many come, and works again afterwards', async () => {
+  it('refuses every operation within 300 ms while Redis stalls, at any load, and works again afterwards', async () => {
     const server = await startServer();
     const ledger = await openLedger(server.url);
     try {
@@ -300,7 +300,7 @@ describe('the ledger when Redis fails', () => {
     }
   });
 
-  it('accepts answers that arrived while its own process stood still', async () => {
+  it('accepts answers that arrived while its own process was blocked', async () => {
     const redis = connectRedis(await emptyRedis(), quiet);
     closings.push(() => redis.disconnect());
     await checkRedis(redis);
@@ -315,7 +315,7 @@ describe('the ledger when Redis fails', () => {
     assert.equal(closes, 0);
   });
 
-  it('refuses at once after Redis restarts empty, until it is filled', async () => {
+  it('refuses at once after Redis restarts without data, until recovery has filled it', async () => {
     const server = await startServer();
     const ledger = await openLedger(server.url);
     await ledger.open();
@@ -375,7 +375,7 @@ describe('the ledger when Redis fails', () => {
     assert.doesNotMatch(error.message, /secret-word/);
   });
 
-  it('refuses to start with a Redis that may evict balances', async () => {
+  it('refuses to start if Redis is configured to evict keys', async () => {
     const server = await startServer(['--maxmemory-policy', 'allkeys-lru']);
     const redis = connectRedis(server.url, quiet);
     assert.match((await rejection(checkRedis(redis))).message, /noeviction/);

@@ -49,7 +49,7 @@ describe('the ledger behind sentinels', () => {
     for (const close of closings.splice(0).reverse()) await close();
   });
 
-  it('follows the master to its replica when it is killed under load, and keeps every acknowledged call', async function () {
+  it('follows the master to its replica if the master is killed under load, and keeps every acknowledged call', async function () {
     this.timeout(60_000);
     const master = await startRedis();
     closings.push(() => master.stop());

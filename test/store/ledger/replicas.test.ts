@@ -65,7 +65,7 @@ describe('a ledger that waits for a replica', function () {
     (await metrics.getSingleMetric('tollgate_ledger_too_few_replicas_total')?.get())?.values[0]?.value ?? 0;
   const waits = async () => Number(/cmdstat_wait:calls=(\d+)/.exec(await watching.info('commandstats'))?.[1] ?? 0);
 
-  it('acknowledges a write once the replica has it, and many calls share one wait', async () => {
+  it('acknowledges a write once the replica has it, and many calls share one wait command command', async () => {
     const ledger = await open();
     const payer = await fundedPayer(ledger, 100_000n);
     const before = await waits();
@@ -85,7 +85,7 @@ describe('a ledger that waits for a replica', function () {
     assert.ok(waited > 0 && waited < 400, `${waited} waits for 800 operations`);
   });
 
-  it('refuses within 300 ms while the replica is unreachable, and the replica lacks nothing that was acknowledged', async () => {
+  it('refuses within 300 ms while the replica is unreachable, and the replica has every acknowledged write', async () => {
     const payer = await fundedPayer(await open(), 100_000n);
     const ledger = await open({ waitTimeoutMs: 100 });
     const told = await callUntilCut(ledger, payer);
@@ -102,7 +102,7 @@ describe('a ledger that waits for a replica', function () {
     assert.equal(await stateOn(copy, payer, late.rid), 'open');
   });
 
-  it('continues if the policy is to warn, and counts it; a promoted replica then lacks acknowledged writes', async () => {
+  it('continues under the policy `warn`, and counts this; a promoted replica then lacks acknowledged writes', async () => {
     const payer = await fundedPayer(await open(), 100_000n);
     const ledger = await open({ onTooFew: 'warn', waitTimeoutMs: 20 });
     const before = await tooFew();
@@ -113,7 +113,7 @@ describe('a ledger that waits for a replica', function () {
     assert.equal(await tooFew(), before + 1);
   });
 
-  it('waits even if Redis is full, and accepts settles and releases', async () => {
+  it('waits for the replica even if Redis is full, and accepts settles and releases', async () => {
     const ledger = await open();
     const { payer, request } = await holding(ledger, 100n, 10n);
     await watching.config('SET', 'maxmemory', '1');
@@ -129,7 +129,7 @@ describe('a ledger that waits for a replica', function () {
     }
   });
 
-  it('sends nothing to a replaced master, and reconnects a connection that is still open to it', async () => {
+  it('sends nothing to a replaced master, and reconnects a connection that is still open to that master', async () => {
     const way = await linkTo(master.port);
     closings.push(() => way.stop());
     const redis = connectRedis(`redis://127.0.0.1:${way.port}`, quiet);

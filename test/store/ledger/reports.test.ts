@@ -66,7 +66,7 @@ for (const { name, open } of DATABASES) {
     const found = async ({ accountId }: Payer) =>
       (await compareRecords(database, [accountId], 1)).map(({ invariant, rid }) => [invariant, rid]);
 
-    it('becomes one entry, and a record for each of its calls', async () => {
+    it('becomes one entry, and one usage record for each of its calls', async () => {
       const payer = await fund();
       const calls = [
         reportedCall(payer, 100n, { record: { made: [MADE, { ...MADE, costE14: '12345678901234567890' }] } }),
@@ -100,7 +100,7 @@ for (const { name, open } of DATABASES) {
       assert.equal(spent.spent_e8, 123n);
     });
 
-    it('is written once however often it is shipped, together with new ones', async () => {
+    it('is written once even if it is shipped again together with new reports', async () => {
       const payer = await fund();
       const first = await report(payer, [reportedCall(payer, 10n), reportedCall(payer, 20n)]);
       const second = reportEntry(payer, [reportedCall(payer, 30n)], first);
@@ -111,7 +111,7 @@ for (const { name, open } of DATABASES) {
       assert.deepEqual(await found(payer), []);
     });
 
-    it('lists its calls and itself once Postgres has them', async () => {
+    it('announces its calls and itself as written once Postgres has them', async () => {
       const payer = await fund();
       const calls = [reportedCall(payer, 1n), reportedCall(payer, 2n)];
       const told: string[] = [];
@@ -121,7 +121,7 @@ for (const { name, open } of DATABASES) {
       assert.deepEqual(told, [entry.rid, ...calls.map(({ rid }) => rid)]);
     });
 
-    it('loses only the record that cannot be written, which verification names', async () => {
+    it('loses only a record that Postgres rejects, and verification names that record', async () => {
       const payer = await fund();
       const calls = [
         ...[reportedCall(payer, 1n), reportedCall(payer, 0n, { record: { path: '\u0000' } }), reportedCall(payer, 2n)],
@@ -168,7 +168,7 @@ for (const { name, open } of DATABASES) {
       assert.deepEqual([...excess, ...ofKeys], Array(4).fill(9_007_199_254_740_991n));
     });
 
-    it('adds nothing to the excess without a cause in its requests', async () => {
+    it('adds no excess to account and key for a call whose usage report is suspect', async () => {
       const payer = await fund();
       const excess = (excessE8: string, flags: readonly string[]) =>
         reportedCall(payer, 1n, { record: { excessE8, flags } });
@@ -179,7 +179,7 @@ for (const { name, open } of DATABASES) {
       assert.deepEqual([account.excess_e8, key.excess_e8], [12n, 12n]);
     });
 
-    it('takes a shortfall of an old balance from its last calls', async () => {
+    it('charges a shortfall of an old balance to its last calls', async () => {
       const payer = await fund();
       const first = await report(payer, [reportedCall(payer, 900n)]);
       const calls = [reportedCall(payer, 60n), reportedCall(payer, 70n), reportedCall(payer, 30n)];
@@ -196,7 +196,7 @@ for (const { name, open } of DATABASES) {
       assert.deepEqual(await found(payer), []);
     });
 
-    it('shows, like entries, which reservations are closed', async () => {
+    it('shows, as entries do, which reservations are closed', async () => {
       const payer = await fund();
       const own = reserveRequest(payer, 1n, { facts: '' });
       await ledger.reserve(own);
@@ -211,7 +211,7 @@ for (const { name, open } of DATABASES) {
       assert.deepEqual(await writtenCalls(database, [{ rid: reportId, accountId }]), new Set([reportId]));
     });
 
-    it('is found by verification if its records or another entry disagree with it', async () => {
+    it('is found by verification if it disagrees with its records or with another entry', async () => {
       const rows: readonly (readonly [string, (payer: Payer, id: string, paid: string, free: string) => unknown])[] = [
         ['record_missing', (_payer, _id, _paid, free) => database('usage_records').where({ rid: free }).delete()],
         [
@@ -238,7 +238,7 @@ for (const { name, open } of DATABASES) {
       }
     });
 
-    it('returns from a recovery with the Idempotency-Keys of its calls, and not as a reservation', async () => {
+    it('is restored by a recovery with the Idempotency-Keys of its calls, and not as a reservation', async () => {
       const payer = await fund();
       const intent = { key: 'key', body: 'body' };
       const routing = { candidates: [], of: 1, attempts: [], clientRetry: undefined, intent };

@@ -59,7 +59,7 @@ describe('the thread of the outbox shipper', () => {
   const waiting = async () => (await ledger.readOutbox(ALL_SHARDS, 1)).size;
   const isShipped = async () => (await waiting()) === 0;
 
-  it('ships entries that it finds, that it is woken for, and that are left when it stops', async () => {
+  it('ships entries that it finds, entries that it is woken for, and entries that remain when it stops', async () => {
     const payer = await fund();
     const written: string[] = [];
     const shipper = start({ onWritten: (rids) => void written.push(...rids) });
@@ -78,7 +78,7 @@ describe('the thread of the outbox shipper', () => {
     );
   });
 
-  it('is restarted when it crashes, logs this, and writes every entry once', async () => {
+  it('is restarted after a crash, which is logged, and writes every entry once', async () => {
     const lines: string[] = [];
     const log: Logger = pino({ level: 'error' }, { write: (line) => void lines.push(line) });
     const payer = await fund();
@@ -99,7 +99,7 @@ describe('the thread of the outbox shipper', () => {
     assert.equal((await readChain(database, payer.accountId)).length, 4);
   });
 
-  it('reports the age of the oldest entry while the database is away', async () => {
+  it('reports the age of the oldest entry while the database is unreachable', async () => {
     const payer = await fund();
     const shipper = start({ databaseUrl: `postgres://postgres@127.0.0.1:${await freePort()}/none` });
     try {

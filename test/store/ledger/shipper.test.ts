@@ -79,7 +79,7 @@ for (const { name, open } of DATABASES) {
       );
     });
 
-    it('reports what Postgres has now, and not what it had before', async () => {
+    it('announces a batch of entries as written only if Postgres had none of them before', async () => {
       const payer = await fundedPayer(ledger, 1_000n);
       await spend(payer, 10n);
       const told: (readonly string[])[] = [];
@@ -137,7 +137,7 @@ for (const { name, open } of DATABASES) {
       assert.equal((await readChain(database, payer.accountId)).length, 2);
     });
 
-    it('writes every entry once, even if two of them ship the same outbox', async () => {
+    it('writes every entry once, even if two shippers ship the same outbox', async () => {
       const payers = await Promise.all(Array.from({ length: 8 }, () => fundedPayer(ledger, 1_000n)));
       const shippers = [1, 2].map(() => startShipper({ ledger, database, log: quiet }));
       for (let round = 0; round < 20; round++) {
@@ -155,7 +155,7 @@ for (const { name, open } of DATABASES) {
       assert.equal(usage.length, 8 * 20);
     });
 
-    it('keeps every entry while the database is down, reports their age, and continues by itself', async () => {
+    it('keeps every entry while the database is down, reports their age, and continues automatically', async () => {
       const payer = await fundedPayer(ledger, 1_000n);
       let isDown = true;
       const flaky = instead(database, {
@@ -171,7 +171,7 @@ for (const { name, open } of DATABASES) {
       assert.equal((await readChain(database, payer.accountId)).length, 1);
     });
 
-    it('writes money even if a usage record cannot be written, with the other records of the batch', async () => {
+    it('writes the entry and the other records of the batch even if one usage record cannot be written', async () => {
       const payer = await fundedPayer(ledger, 1_000n);
       await spend(payer, 10n);
       for (const record of [
@@ -194,7 +194,7 @@ for (const { name, open } of DATABASES) {
 }
 
 describe('the outbox shipper beside another one', () => {
-  it('skips the shards that the other is shipping', async () => {
+  it('skips the shards that the other shipper is shipping', async () => {
     const [postgres] = DATABASES;
     assert.ok(postgres !== undefined);
     const { database, close } = await postgres.open();

@@ -91,7 +91,7 @@ describe('the spool of settles on disk', () => {
     (await readdir(folder, { recursive: true })).filter((path) => path.endsWith('.spool')).length;
   const amounts = async (payer: Payer) => (await readChain(database, payer.accountId)).map(({ amount }) => amount);
 
-  it('forgets what Postgres has, and leaves an empty folder', async () => {
+  it('deletes settlements that Postgres has, and leaves an empty folder', async () => {
     const spool = await open({ resendAfterMs: 60_000 });
     const payer = await fund();
     const closing = await reserve(payer);
@@ -104,7 +104,7 @@ describe('the spool of settles on disk', () => {
     assert.deepEqual(await readdir(folder), []);
   });
 
-  it('sends, once, what a killed process had kept and not sent', async () => {
+  it('sends, once, the settlements that a killed process had kept and not sent', async () => {
     const dying = await open({ spoolEveryMs: 3_600_000 });
     const payer = await fund();
     const closing = await reserve(payer);
@@ -118,7 +118,7 @@ describe('the spool of settles on disk', () => {
     assert.deepEqual(await amounts(payer), [1_000n, -30n]);
   });
 
-  it('does not touch the files of a process that is alive', async () => {
+  it('does not touch the files of a process that is running', async () => {
     const other = await openUntilEnd({ spoolEveryMs: 3_600_000 });
     const payer = await fund();
     const closing = await reserve(payer);
@@ -129,7 +129,7 @@ describe('the spool of settles on disk', () => {
     assert.equal((await ledger.readAccount(payer.accountId))?.postedE8, 1_000n);
   });
 
-  it('charges late what a lost ledger had acknowledged, and nothing that Postgres has', async () => {
+  it('charges late the settlements that a lost ledger had acknowledged, and none that Postgres has', async () => {
     const payer = await fund();
     const [written, lost] = [await reserve(payer), await reserve(payer)];
     await ledger.settle({ ...written, costE8: 100n });
@@ -147,7 +147,7 @@ describe('the spool of settles on disk', () => {
     assert.equal((await database('usage_records').where({ account_id: payer.accountId })).length, 2);
   });
 
-  it('charges no more than was acknowledged when it charges again, even if more money is available by then', async () => {
+  it('charges no more than was acknowledged when it sends a settlement again, even if more money is available then', async () => {
     const payer = await fund();
     const closing = await reserve(payer);
     const rest = reserveRequest(payer, 600n);
@@ -188,7 +188,7 @@ describe('the spool of settles on disk', () => {
     );
   });
 
-  it('reads every complete line beside one that a full disk has cut off', async () => {
+  it('reads every complete line of a file whose last line was cut off by a full disk', async () => {
     const file = FileOnDisk.create(join(folder, 'cut.spool'));
     const closing = (record: string) => ({ ...newPayer(), rid: newId(), kind: 'settle' as const, costE8: 1n, record });
     const [first, cut, last] = [closing('{"of":1}'), closing('{"of":2}'), closing('{"of":3}')] as const;
@@ -209,7 +209,7 @@ describe('the spool of settles on disk', () => {
     file.close();
   });
 
-  it('has a size limit, above which it keeps no more settles', async () => {
+  it('has a size limit, above which it accepts no more settlements', async () => {
     const spool = await openUntilEnd({ maxBytes: 500, spoolEveryMs: 3_600_000 });
     const payer = await fund();
     for (let each = 0; each < 10; each++) {

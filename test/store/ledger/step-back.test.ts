@@ -62,7 +62,7 @@ describe('a ledger that has gone back in time', () => {
       return taken.length === 0;
     });
 
-  it('because Redis restarted from an old copy accepts no calls until it is corrected, and healthy accounts stay', async function () {
+  it('because Redis restarted from an old copy accepts no calls until corrected, and healthy accounts stay unchanged', async function () {
     this.timeout(60_000);
     const folder = await temporaryFolder();
     closings.push(folder.remove);
@@ -106,7 +106,7 @@ describe('a ledger that has gone back in time', () => {
     assert.equal((await readChain(database, healthy.accountId)).length, 2);
   });
 
-  it('without a restart is shut by its shipper; its later decisions continue the chain and are never charged twice', async () => {
+  it('without a restart is closed by its shipper; its later decisions continue the chain and are never charged twice', async () => {
     const first = new MemoryLedger();
     await first.open();
     const payer = await fund(first, 100n);

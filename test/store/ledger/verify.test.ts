@@ -159,7 +159,7 @@ describe('verification of the ledger', () => {
     },
   };
 
-  it('finds nothing if every invariant holds', async () => {
+  it('reports nothing if every invariant holds', async () => {
     const { payer } = await newCustomer(ledger, database);
     assert.deepEqual(await look(ledger, database, payer.accountId), []);
   });
@@ -188,7 +188,7 @@ describe('verification of the ledger', () => {
     assert.deepEqual([found?.invariant, found?.accountId], ['outbox_old', payer.accountId]);
   });
 
-  it('accepts a key above a limit that was lowered', async () => {
+  it("accepts spending above a key's limit if that limit was lowered", async () => {
     const customer = await newCustomer(ledger, database);
     await BREAKS.limit_exceeded.by(customer);
     await database('audit_log').insert({
@@ -202,7 +202,7 @@ describe('verification of the ledger', () => {
     assert.deepEqual(await look(ledger, database, customer.payer.accountId), []);
   });
 
-  it('follows entries that are in the outbox and not yet rows', async () => {
+  it('includes entries that are in the outbox and not yet rows', async () => {
     const { payer } = await newCustomer(ledger, database);
     await spend(ledger, payer, 7n);
     assert.deepEqual(await look(ledger, database, payer.accountId), []);
@@ -212,7 +212,7 @@ describe('verification of the ledger', () => {
     assert.deepEqual([lost?.invariant, lost?.seq], ['entry_lost', 4]);
   });
 
-  it('finds nothing while calls, credits and expiries run', async function () {
+  it('reports nothing while calls, credits and expiries run', async function () {
     this.timeout(60_000);
     const customers = await Promise.all(Array.from({ length: 4 }, () => newCustomer(ledger, database)));
     const shipper = startShipper({ ledger, database, log: quiet });
@@ -287,21 +287,21 @@ describe('verification of the ledger', () => {
       return { repairs, left: await look(ledger, database, accountId), audits: audits.length };
     };
 
-    it('returns an overdue hold', async () => {
+    it('returns an overdue hold to its account to its account', async () => {
       const customer = await newCustomer(ledger, database);
       await BREAKS.hold_overdue.by(customer);
       assert.deepEqual(await mend(customer), { repairs: ['expired'], left: [], audits: 1 });
       assert.equal((await ledger.readAccount(customer.payer.accountId))?.heldE8, 0n);
     });
 
-    it('sends a credit that has no entry', async () => {
+    it('sends a credit that has no entry to the ledger to the ledger', async () => {
       const customer = await newCustomer(ledger, database);
       await BREAKS.credit_missing.by(customer);
       assert.deepEqual(await mend(customer), { repairs: ['credit_sent'], left: [], audits: 1 });
       assert.equal((await ledger.readAccount(customer.payer.accountId))?.postedE8, 705n);
     });
 
-    it('returns, once, a charge that came after another closing entry', async () => {
+    it('refunds, once, a charge that came after another closing entry', async () => {
       const customer = await newCustomer(ledger, database);
       const { accountId } = customer.payer;
       const [charge] = await entriesOf(customer, 3);
@@ -344,7 +344,7 @@ describe('verification of the ledger', () => {
 });
 
 describe('verification of the ledger in memory', () => {
-  it('finds nothing if every invariant holds, and names a broken one in PGlite', async function () {
+  it('reports nothing if every invariant holds, and names a broken one in PGlite', async function () {
     this.timeout(60_000);
     const test = await DATABASES.find(({ name }) => name === 'PGlite')?.open();
     assert.ok(test !== undefined);

@@ -44,7 +44,7 @@ for (const { name, open } of DATABASES) {
     });
     after(() => test.close());
 
-    it('equal the records while two shippers and writers of refused calls work', async () => {
+    it('equal the sums of the records while two shippers and writers of refused calls work', async () => {
       const ledger = new MemoryLedger();
       await ledger.open();
       const payers = await Promise.all(Array.from({ length: 6 }, () => fundedPayer(ledger, 100_000n)));
@@ -86,7 +86,7 @@ for (const { name, open } of DATABASES) {
       await assertSumsAreExact(database);
     });
 
-    it('give the same answer as the records for any range and filter', async () => {
+    it('are the same as those computed from the records, for any range and filter', async () => {
       const { below: pick } = seeded(7);
       const payer = newPayer();
       const keys = [payer.keyId, newId()];
@@ -172,7 +172,7 @@ for (const { name, open } of DATABASES) {
       }
     });
 
-    it('are dropped with the months of their records, and no others are', async () => {
+    it('are dropped together with the months of their records, and no other sums are dropped', async () => {
       const payer = newPayer();
       for (const month of ['2027-01', '2027-04'])
         await keepPartitions({ database, log: quiet }, new Date(`${month}-01`));
@@ -287,7 +287,7 @@ describe('a query of usage during the roll-up', () => {
     );
   }
 
-  it('equals the records at every moment', async function () {
+  it('returns the same as the records at every moment', async function () {
     this.timeout(60_000);
     let isOver = false;
     const over = () => isOver;
@@ -306,7 +306,7 @@ describe('a query of usage during the roll-up', () => {
     assert.equal(String(calls), String(records));
   });
 
-  it('equals the records even if more records have one time than a roll-up adds at once', async () => {
+  it('returns the same as the records even if more records share one time than one roll-up adds', async () => {
     await startOver();
     const [payer = newPayer()] = payers;
     const createdAt = new Date(START_MS + 5).toISOString();

@@ -30,7 +30,7 @@ for (const { name, open } of DATABASES) {
         next_at: opened.database.raw(`next_at - interval '${interval}'`),
       });
 
-    it('are accepted a few at a time for one e-mail address, in any spelling, even if many come at once', async () => {
+    it('are accepted a few at a time for one e-mail address in any spelling, even if many arrive simultaneously', async () => {
       const emails = Array.from({ length: 20 }, (_, index) =>
         index % 2 === 0 ? 'ann@example.com' : 'ANN@example.com',
       );
@@ -39,7 +39,7 @@ for (const { name, open } of DATABASES) {
       assert.equal(await attempt('bob@example.com', '192.0.2.1'), 0);
     });
 
-    it('wait twice as long each time, up to half a minute', async () => {
+    it('must must wait twice as long each time, up to half a minute', async () => {
       const waits: number[] = [];
       for (let tries = 0; tries < 4; tries += 1) await attempt('ann@example.com', `192.0.2.${tries}`);
       for (let tries = 4; tries < 12; tries += 1) {
@@ -50,7 +50,7 @@ for (const { name, open } of DATABASES) {
       assert.deepEqual(waits, [1, 2, 4, 8, 16, 30, 30, 30]);
     });
 
-    it('are slowed for a client that tries many addresses, longer than for one address', async () => {
+    it('are delayed for a client that tries many addresses, longer than for one address', async () => {
       for (let tries = 0; tries < 20; tries += 1) assert.equal(await attempt(`${tries}@example.com`, '192.0.2.1'), 0);
       assert.ok((await attempt('another@example.com', '192.0.2.1')) > 0);
       assert.equal(await attempt('another@example.com', '192.0.2.2'), 0);
@@ -59,7 +59,7 @@ for (const { name, open } of DATABASES) {
       assert.ok((await attempt('one-more@example.com', '192.0.2.1')) > 290);
     });
 
-    it('do not count if they succeed, and are forgotten after a while', async () => {
+    it('do not count if they succeed, and no longer count after a while', async () => {
       for (let tries = 0; tries < 30; tries += 1) await (await begin('ann@example.com', '192.0.2.1')).succeeded();
       for (let tries = 0; tries < 5; tries += 1) await attempt('ann@example.com', `192.0.2.${tries}`);
       assert.ok((await attempt('ann@example.com', '192.0.2.9')) > 0);

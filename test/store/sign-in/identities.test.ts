@@ -28,7 +28,7 @@ for (const { name, open } of DATABASES) {
       return 'refused' in user ? user.refused : user.id;
     }
 
-    it('bind a user by issuer and subject together, until an operator unbinds it', async () => {
+    it('bind a user to issuer and subject together, until an operator unbinds the user', async () => {
       const { id, email } = await newUser();
       assert.equal(await signIn('ada', email), id);
       assert.equal(await signIn('ada', email, 'https://another.example'), 'bound');
@@ -38,13 +38,13 @@ for (const { name, open } of DATABASES) {
       assert.equal(await signIn('ada', email), 'bound');
     });
 
-    it('sign in one user even if the same subject arrives several times at once', async () => {
+    it('sign in the same user if one subject arrives several times simultaneously', async () => {
       const { id, email } = await newUser();
       const signIns = Array.from({ length: 5 }, () => signIn('bob', email));
       assert.deepEqual(await Promise.all(signIns), [id, id, id, id, id]);
     });
 
-    it('cannot be given to a second user, because the database rejects it', async () => {
+    it('cannot be bound to a second user, because the database rejects it', async () => {
       const [one, two] = [await newUser(), await newUser()];
       const identity = { identity_issuer: ISSUER, identity_subject: 'carol', identity_bound_at: new Date() };
       const bind = (id: string, values: object) => opened.database('users').where({ id }).update(values);

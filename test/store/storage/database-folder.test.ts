@@ -28,7 +28,7 @@ describe('the lock of a data folder', () => {
       { stdio: 'ignore' },
     );
 
-  it('names the process that holds it, and is taken over once that process is dead', async () => {
+  it('names the process that holds it, and passes to another process once that one is dead', async () => {
     const holder = locked(folder.path);
     const lock = join(folder.path, 'lock');
     await until(
@@ -51,13 +51,13 @@ describe('the lock of a data folder', () => {
     assert.deepEqual(await readdir(folder.path), []);
   });
 
-  it('is taken over from an earlier process that had the same id', async () => {
+  it('is taken over from an ended process that had the same process id', async () => {
     const before = { token: 'x', pid: process.pid, host: hostname(), startedAt: 'long ago' };
     await writeFile(join(folder.path, 'lock'), JSON.stringify(before));
     await (await lockDataFolder(folder.path)).release();
   });
 
-  it('is respected if another host keeps touching it, and taken over when that host is silent', async () => {
+  it('is respected while another host keeps its file recent, and taken over when that host is silent', async () => {
     const path = join(folder.path, 'lock');
     await writeFile(path, JSON.stringify({ token: 'x', pid: 1, host: 'another-host', startedAt: '1' }));
     assert.match((await rejection(lockDataFolder(folder.path))).message, /on host another-host/);
@@ -66,7 +66,7 @@ describe('the lock of a data folder', () => {
     await (await lockDataFolder(folder.path)).release();
   });
 
-  it('goes to one of many processes that find the same dead owner, every time', async () => {
+  it('goes to exactly one of many processes that find the same dead owner', async () => {
     for (let round = 0; round < 30; round += 1) {
       await writeFile(join(folder.path, 'lock'), 'not a lock');
       const results = await Promise.allSettled(Array.from({ length: 20 }, () => lockDataFolder(folder.path)));

@@ -16,7 +16,7 @@ const dataFolder = '';
 const MAKING_PGLITE_MS = 120_000;
 
 describe('the embedded database', () => {
-  it('lets the event loop run during a long statement', async function () {
+  it('does not block the event loop during a long statement', async function () {
     this.timeout(MAKING_PGLITE_MS);
     const database = await openDatabase({ dataFolder: await newEmbeddedFolder(), log: quiet });
     try {
@@ -79,19 +79,19 @@ for (const { name, open } of DATABASES) {
       assert.deepEqual(sums, { sum: (largest + 1n).toString(), count: 2n });
     });
 
-    it('returns the number of rows that an update and a delete changed, inside and outside a transaction', async () => {
+    it('returns how many rows an update and a delete changed, inside and outside a transaction', async () => {
       await opened.database.transaction(changesAreCounted);
       await changesAreCounted(opened.database);
     });
 
-    it('is migrated once, and names its migrations without extension', async () => {
+    it('is migrated once, and stores the names of its migrations without extension', async () => {
       await migrate(opened.database);
       const names = await opened.database('knex_migrations').orderBy('id').pluck('name');
       assert.deepEqual(names.slice(0, 2), ['0001-accounts-and-keys', '0002-ledger-entries']);
       assert.equal(new Set(names).size, names.length);
     });
 
-    it('keeps the values of a query out of its errors', async () => {
+    it('keeps the parameter values of a query out of its errors', async () => {
       const row = { id: newId(), name: 'canary' };
       await opened.database('accounts').insert(row);
       const error = await rejection(opened.database('accounts').insert(row));
@@ -99,7 +99,7 @@ for (const { name, open } of DATABASES) {
       assert.doesNotMatch(error.message, /canary/);
     });
 
-    it('rolls back a whole transaction that fails', async () => {
+    it('rolls back the whole transaction if a statement in it fails', async () => {
       const id = newId();
       await rejection(
         opened.database.transaction(async (transaction) => {
@@ -110,7 +110,7 @@ for (const { name, open } of DATABASES) {
       assert.deepEqual(await opened.database('accounts').where({ id }), []);
     });
 
-    it('refuses to start if the database is newer than the program, and names both versions', async () => {
+    it('rejects a start if its schema is newer than the program, with both versions in the error', async () => {
       const { database } = opened;
       await database('knex_migrations').insert({ name: '2999-01-01-later', batch: 9, migration_time: new Date() });
       const error = await rejection(migrate(database));
@@ -145,7 +145,7 @@ async function changesAreCounted(database: Knex): Promise<void> {
 }
 
 describe('Postgres as the database', () => {
-  it('is migrated by several nodes that start at once', async () => {
+  it('is migrated correctly by several nodes that start simultaneously', async () => {
     const databaseUrl = await bareDatabase();
     const nodes = await Promise.all(
       Array.from({ length: 5 }, () => openDatabase({ databaseUrl, dataFolder, log: quiet })),
@@ -170,7 +170,7 @@ describe('Postgres as the database', () => {
     await database.destroy();
   });
 
-  it('is reported with the advice to create the database if that is missing', async () => {
+  it('causes an error that advises to create the database if it does not exist', async () => {
     const databaseUrl = (await newDatabase()).replace(/[^/]*$/, 'absent');
     const database = await openDatabase({ databaseUrl, dataFolder, log: quiet });
     const error = await rejection(checkDatabase(database));
@@ -187,7 +187,7 @@ describe('Postgres as the database', () => {
     await database.destroy();
   });
 
-  it('needs a URL of Postgres', async () => {
+  it('rejects a URL that is not a Postgres URL, without showing the password', async () => {
     const error = await rejection(openDatabase({ databaseUrl: 'mysql://me:canary@h/d', dataFolder, log: quiet }));
     assert.ok(error.message.includes('postgres://user:password@host:5432/database'));
     assert.ok(!error.message.includes('canary'));
@@ -200,7 +200,7 @@ describe('Postgres as the database', () => {
 describe('PGlite as the database', function () {
   this.timeout(MAKING_PGLITE_MS);
 
-  it('has all data when it is opened again', async () => {
+  it('has all data after it is reopened', async () => {
     const embedded = await newEmbeddedFolder();
     const first = await openDatabase({ dataFolder: embedded, log: quiet });
     const id = newId();
@@ -212,7 +212,7 @@ describe('PGlite as the database', function () {
     await second.destroy();
   });
 
-  it('begins with the copy of the build, also after a start that was ended half-way', async () => {
+  it('starts from the copy in the build, also after an earlier start was interrupted', async () => {
     const built = join(dirname(await builtServer()), 'core/storage/first-database');
     const { unpackFirstDatabase } = require(built) as typeof import('../../../core/storage/first-database');
     const data = await newDataFolder();
@@ -230,7 +230,7 @@ describe('PGlite as the database', function () {
     await database.destroy();
   });
 
-  it('tells a second process which one has the folder open', async () => {
+  it('reports to a second process which process has the folder open', async () => {
     const embedded = await newEmbeddedFolder();
     const first = await openDatabase({ dataFolder: embedded, log: quiet });
     const error = await rejection(openDatabase({ dataFolder: embedded, log: quiet }));

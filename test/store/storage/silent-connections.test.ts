@@ -22,7 +22,7 @@ describe('a connection to Postgres that is silent for too long', () => {
       },
     });
 
-  it('is ended while a statement runs, and the next statement gets another connection', async () => {
+  it('is closed while a statement runs, and the next statement gets another connection', async () => {
     const database = await open();
     const processId = async () => (await database.raw('SELECT pg_backend_pid() AS id')).rows[0].id;
     const first = await processId();

@@ -6,7 +6,7 @@ import type { OfferingSettings } from './settings';
 /** The command that keeps an instance alive until it is terminated. It stops at once on SIGTERM. */
 const KEEP_ALIVE = 'trap "exit 0" TERM; while :; do sleep 86400 & wait $!; done';
 
-/** The size of the disk if the offering gives none. */
+/** The size of the disk in GiB if the offering sets none. */
 const DISK_GIB = 10;
 
 /** The label of containers whose ports may be dialled. */
@@ -90,7 +90,7 @@ export interface ContainerDetails {
   readonly State: { readonly Status: string; readonly StartedAt: string; readonly FinishedAt: string };
   readonly Config: { readonly Labels: supplier.Tags | null; readonly User: string };
   readonly NetworkSettings: {
-    /** The file of the container's network while it runs; otherwise empty. */
+    /** The path of the container's network namespace while it runs; otherwise empty. */
     readonly SandboxKey: string;
     readonly Networks: Readonly<Record<string, { readonly IPAddress: string }>>;
   };
@@ -138,7 +138,7 @@ export function hasPorts({ Config }: ContainerDetails): boolean {
   return PORTS_LABEL in (Config.Labels ?? {});
 }
 
-/** Returns undefined for the year 1, which the engine writes for "never". */
+/** Parses a time of the engine. Returns undefined for the year 1, which the engine writes for "never". */
 function timeOf(text: string): Date | undefined {
   const time = new Date(text);
   return time.getTime() > 0 ? time : undefined;
@@ -161,7 +161,7 @@ export interface EngineInfo {
   readonly DriverStatus: readonly (readonly [string, string])[] | null;
 }
 
-/** Runtimes with such a name are found by containerd. They need not be in the engine's own list. */
+/** containerd finds runtimes with such a name, even if the engine's own list does not have them. */
 const OF_CONTAINERD = /^io\.containerd\./;
 
 /** Checks a runtime. @throws StartFailure if the engine does not know it */

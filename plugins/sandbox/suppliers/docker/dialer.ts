@@ -8,11 +8,11 @@ import { PortClosed } from '../supplier';
 interface JoinedNetwork {
   /** Identifies the network. No other instance, not even an ended one, has the same. */
   readonly name: string;
-  /** The arguments before a program's own that start it in the network. */
+  /** The program and arguments that start another program in the network; that program's own arguments follow. */
   readonly words: readonly string[];
 }
 
-/** Returns the network of a running container by the engine's file for it, whose name is never used again. */
+/** Returns the network of a running container. The engine's file for it identifies the network, because the engine never reuses the file's name. */
 export function joinedNetwork(name: string, file: string): JoinedNetwork {
   return { name, words: ['nsenter', `--net=${file}`, '--'] };
 }
@@ -28,8 +28,8 @@ export function canJoinNetworks(): Promise<boolean> {
 }
 
 /**
- * Runs in an instance's network: opens the connections that the gateway requests and passes their sockets to it. It pauses each
- * socket, because what it read itself would be lost.
+ * The program that runs in an instance's network. It opens the connections that the gateway requests and passes their sockets to the
+ * gateway. It pauses each socket, because data that the program itself read would be lost.
  */
 const PROGRAM = `
 process.on('disconnect', () => process.exit());

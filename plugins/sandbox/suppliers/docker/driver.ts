@@ -84,7 +84,7 @@ function dockerDriver(
     return answer.body as ContainerDetails;
   }
 
-  /** Creates a container. An engine that cannot limit a disk's size rejects it; it is then created without the limit, if the offering allows that. */
+  /** Creates a container. If the engine rejects it because it cannot limit a disk's size, creates it without the limit, if the offering allows that. */
   async function make(
     spec: supplier.InstanceSpec,
     offering: OfferingSettings,
@@ -101,7 +101,7 @@ function dockerDriver(
     return ask(false);
   }
 
-  /** Returns the container of a taken name. The engine reserves a name shortly before it shows the container. */
+  /** Returns the container that already has this name. Retries, because the engine reserves a name shortly before it shows the container. */
   async function named(name: string): Promise<ContainerDetails> {
     for (let tries = 0; tries < 20; tries += 1) {
       try {
@@ -207,7 +207,7 @@ function dockerDriver(
       return startExec(engine, reference, shellCommand(command));
     },
     inspectCommand: async (reference, commandId) => ({
-      is: (await runSignal(reference, commandId, 0)).exitCode === 0 ? 'running' : 'lost',
+      kind: (await runSignal(reference, commandId, 0)).exitCode === 0 ? 'running' : 'lost',
     }),
     signal: async (reference, commandId, signal) => {
       const { exitCode } = await runSignal(reference, commandId, signal);

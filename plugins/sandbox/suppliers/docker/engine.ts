@@ -11,7 +11,7 @@ import { Ambiguous, NotSent, RateLimited, TimedOut } from '../supplier';
 export class DockerEngine {
   constructor(
     private readonly socketPath: string,
-    /** Timeouts. The engine answers questions from memory; changes may take a while. */
+    /** The timeouts of reads (`questions`) and changes (`deeds`). The engine answers reads from memory, but changes may take a while. */
     private readonly withinMs: { readonly questions: number; readonly deeds: number },
   ) {}
 
@@ -77,7 +77,7 @@ export class DockerEngine {
   }
 
   #request(method: string, path: string, headers: Record<string, string>) {
-    // Each request has its own connection. If the engine had just closed a kept one, a request might or might not have been sent.
+    // Each request has its own connection. If the engine had just closed a reused one, the driver could not know whether the request was sent.
     const request = httpRequest({ socketPath: this.socketPath, method, path, headers, agent: false });
     let isConnected = false;
     request.once('socket', (socket) => socket.once('connect', () => (isConnected = true)));

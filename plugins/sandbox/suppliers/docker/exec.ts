@@ -19,7 +19,7 @@ export function shellCommand({ id, command, cwd, env, stdin }: supplier.CommandS
   const { [DOCKER_COMMAND_MARK]: _, ...variables } = env;
   return {
     argv: ['/bin/sh', '-c', command],
-    // The mark comes first, so that the search for a command's processes finds it soon.
+    // Put the mark first, so that the search for a command's processes finds it soon.
     env: { [DOCKER_COMMAND_MARK]: id, ...variables },
     cwd: folderOf(cwd),
     stdin,
@@ -128,7 +128,7 @@ async function* framesOf(stream: Duplex, lookNow: () => void): AsyncGenerator<su
   try {
     yield* readFrames(stream);
   } catch (error) {
-    // The driver destroyed the stream after the command's end, or the engine went away. `exit` reports both.
+    // The driver destroyed the stream after the command's end, or the engine stopped. `exit` reports both cases.
     if (!stream.destroyed) throw error;
   } finally {
     stream.destroy();
@@ -207,11 +207,11 @@ async function* readFrames(stream: Readable): AsyncGenerator<supplier.OutputFram
 export const DOCKER_COMMAND_MARK = 'TOLLGATE_COMMAND';
 
 /**
- * Signals the processes of a command from inside the instance. These are the processes with its mark in their environment, and
- * their whole sessions, because the engine begins a session with every exec. `$1` is the mark with the command's id. `$2` is the
- * signal's name without SIG, or 0 to only look. Before KILL it stops them all, until no new one is found, so that none starts
- * another meanwhile. It starts no process itself, because a command may have used up the instance's limit. Exits with 0 if there
- * was one, with 1 if there was none, with 2 if some are left.
+ * Signals the processes of a command from inside the instance. These are the processes with its mark in their environment, and their whole
+ * sessions, because the engine begins a session with every exec. `$1` is the mark with the command's id. `$2` is the signal's name without
+ * SIG, or 0 to only look. Before KILL it stops all of the processes, until it finds no new one, so that none starts another meanwhile. It
+ * starts no process itself, because a command may have used up the instance's limit. It exits with 0 if it found a process, with 1 if it
+ * found none, with 2 if some are left.
  */
 const SCRIPT = `
 is_marked() {

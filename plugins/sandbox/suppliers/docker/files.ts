@@ -142,7 +142,7 @@ export class ContainerFiles implements supplier.SupplierFiles {
   /** Sends the request again as GET, because an answer to HEAD has no error message. */
   async #unreadable(reference: supplier.InstanceReference, names: readonly string[]): Promise<Error> {
     const message = messageOf(await this.engine.ask('GET', archivePath(reference, names)));
-    // The engine's own words.
+    // The words of the engine's own error message.
     if (message.includes('too many links'))
       return new supplier.FileFailure('path-invalid', 'path: too many symbolic links');
     return new supplier.Ambiguous(message);
@@ -150,9 +150,9 @@ export class ContainerFiles implements supplier.SupplierFiles {
 }
 
 interface ResolvedPath {
-  /** The path from the instance's root, with every link replaced by its target. */
+  /** The names of the path below the instance's root, with every link replaced by its target. */
   readonly names: readonly string[];
-  /** The part of the path that exists. */
+  /** The leading names of the path that exist in the instance. */
   readonly known: readonly string[];
   readonly stat: PathStat | undefined;
 }
@@ -161,11 +161,11 @@ interface PathStat {
   readonly type: supplier.FileEntry['type'];
   readonly size: number;
   readonly mode: number;
-  /** The target of a link, fully resolved, as an absolute path of the instance. */
+  /** The target of a link: an absolute path in the instance, with all further links resolved. */
   readonly linkTarget: string;
 }
 
-/** The bits that Go uses for the kind of a file. */
+/** The bits of a file mode with which Go, the language of Docker, marks the kind of a file. */
 const GO_FOLDER = 2 ** 31;
 const GO_LINK = 2 ** 27;
 const GO_KINDS = [GO_FOLDER, GO_LINK, 2 ** 26, 2 ** 25, 2 ** 24, 2 ** 21, 2 ** 19];
@@ -202,7 +202,7 @@ function archivePath({ id }: supplier.InstanceReference, names: readonly string[
 async function* firstEntry(archive: Readable): AsyncGenerator<Buffer> {
   const reader = tarStream().extract();
   const filled = pipeline(archive, reader);
-  // The reader reports a failure of the pipeline.
+  // The code that reads the pipeline reports its failure.
   filled.catch(() => undefined);
   try {
     for await (const entry of reader) {
@@ -227,7 +227,7 @@ function unpackFailure(answer: EngineAnswer): Error {
 const KIND_BITS = 0xf000;
 const KINDS: Readonly<Record<number, supplier.FileEntry['type']>> = { 32768: 'file', 16384: 'folder', 40960: 'link' };
 
-/** Yields the entries of output such as `81a4 12 1700000000\n<path>\0`. A path may hold any character but NUL. */
+/** Yields the file entries in the output of `find`, such as `81a4 12 1700000000\n<path>\0`. A path may hold any character but NUL. */
 async function* readEntries(output: AsyncIterable<supplier.OutputFrame>): AsyncGenerator<supplier.FileEntry> {
   let rest: Buffer = Buffer.alloc(0);
   for await (const { stream, bytes } of output) {

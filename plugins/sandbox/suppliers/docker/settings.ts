@@ -73,7 +73,7 @@ export type OfferingSettings = Settings<typeof OFFERING_SCHEMA>;
 
 const checkOffering = compileCheck<OfferingSettings>(OFFERING_SCHEMA);
 
-/** Returns an offering's settings with their defaults. @throws Rejected */
+/** Validates an offering's settings and fills in the defaults. @throws Rejected */
 export function readOfferingSettings(given: unknown): OfferingSettings {
   const checked = checkOffering(given);
   if ('value' in checked) return checked.value;

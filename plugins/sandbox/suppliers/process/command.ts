@@ -10,17 +10,17 @@ import { Ambiguous, type CommandSpec, NotSent, type OutputFrame, type RunningCom
 const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 const NAMESPACES = '--unshare-all --unshare-user --disable-userns --cap-drop ALL --new-session'.split(' ');
 
-/** The folders of this machine that commands see, read-only: programs and libraries, and what programs look up. /etc may hold secrets. */
+/** The host's folders that commands can read but not change: programs, libraries and their configuration. /etc may hold secrets. */
 const SYSTEM_FOLDERS = ['/usr', '/bin', '/sbin', '/lib', '/lib32', '/lib64'];
 const SYSTEM_FILES = ['alternatives', 'ld.so.cache', 'ssl/certs', 'passwd', 'group', 'nsswitch.conf', 'hosts'];
 
 const readOnly = (path: string) => ['--ro-bind-try', path, path];
 
-/** Returns the words before a command that isolate it. It has the root of its instance, and no network. */
+/** Returns the words before a command that isolate it: the command sees only its instance's root, and has no network. */
 function isolation(root: string, cwd: string): readonly string[] {
   return [
     ...['bwrap', ...NAMESPACES, '--uid', '1000', '--gid', '1000', '--hostname', 'sandbox'],
-    // A command cannot replace a folder that something is mounted at, so none of these becomes a link.
+    // A command cannot replace a folder that is a mount point, so none of these folders can become a link.
     ...['', WORK_FOLDER, '/tmp'].flatMap((folder) => ['--bind', `${root}${folder}`, folder || '/']),
     ...SYSTEM_FOLDERS.flatMap(readOnly),
     ...['--tmpfs', '/etc', ...SYSTEM_FILES.flatMap((name) => readOnly(`/etc/${name}`)), '--remount-ro', '/etc'],
@@ -28,17 +28,17 @@ function isolation(root: string, cwd: string): readonly string[] {
   ];
 }
 
-/** A command in the root of its instance. `marks` are variables of all of its processes. */
+/** A command and the root of its instance. `marks` are environment variables of all processes of the command. */
 type Program = Omit<CommandSpec, 'id'> & { readonly root: string; readonly marks: CommandSpec['env'] };
 
-/** Starts a command in a session and group of its own. It inherits no variable of the gateway. @throws NotSent */
+/** Starts a command in a session and process group of its own. It inherits no environment variable of the gateway. @throws NotSent */
 export async function startCommand(isIsolated: boolean, program: Program): Promise<RunningCommand> {
   const { root, cwd = '', command, marks, stdin } = program;
   const variables = { PATH, HOME: `${isIsolated ? '' : root}${WORK_FOLDER}`, ...program.env };
   const [file = '', ...argv] = [...(isIsolated ? isolation(root, cwd) : []), '/bin/sh', '-c', command];
   const child = spawn(file, argv, {
     cwd: isIsolated ? '/' : `${root}${cwd}`,
-    // Bubblewrap itself runs outside, so it reads the customer's variables from a descriptor.
+    // Bubblewrap itself runs outside of the sandbox, so it reads the customer's variables from a file descriptor.
     env: isIsolated ? { PATH, ...marks } : { ...variables, ...marks },
     detached: true,
     stdio: ['pipe', 'pipe', 'pipe', isIsolated ? 'pipe' : 'ignore'],
@@ -50,22 +50,22 @@ export async function startCommand(isIsolated: boolean, program: Program): Promi
     throw new NotSent(`the command cannot be started: ${cause.message}`, { cause });
   });
   const words = Object.entries(variables).flatMap((each) => ['--setenv', ...each]);
-  // A program that does not read its input closes it, which is no error.
+  // A program may close its standard input without reading it. This is no error.
   child.stdin?.on('error', () => undefined).end(stdin ?? '');
   (child.stdio[3] as Socket | null)?.on('error', () => undefined).end(words.map((word) => `${word}\0`).join(''));
   return { output: outputOf(child, ended), exit: ended };
 }
 
-/** @throws an error that says why commands cannot be isolated on this machine */
+/** Tests whether this machine can isolate commands. @throws an error with the reason if it cannot */
 export async function tryIsolation(): Promise<void> {
   const words = '--ro-bind / / --proc /proc --dev /dev true'.split(' ');
   await promisify(execFile)('bwrap', [...NAMESPACES, ...words]);
 }
 
-/** How long output is still read after the command's end, because a process that it left behind may hold the stream open. */
+/** How long the gateway reads output after the command's end, because a process left behind by the command may hold the stream open. */
 const LINGER_MS = 200;
 
-/** Returns both streams in the order they were read. It reads no faster than its consumer. */
+/** Returns stdout and stderr merged, in the order they were read. Reading is no faster than the consumer. */
 function outputOf({ stdout, stderr }: ChildProcess, exit: Promise<unknown>): AsyncIterable<OutputFrame> {
   const frames = new PassThrough({ objectMode: true });
   const reads = Object.entries({ stdout, stderr } as object as Record<string, Socket>).map(async ([stream, source]) => {
@@ -77,7 +77,7 @@ function outputOf({ stdout, stderr }: ChildProcess, exit: Promise<unknown>): Asy
   return frames as AsyncIterable<OutputFrame>;
 }
 
-/** Ends a stream from which nothing more comes. It looks once more, because a blocked process may have missed what came. */
+/** Ends a stream that has been idle for `LINGER_MS`. It checks twice, because a blocked event loop may not have read yet what arrived. */
 function endWhenIdle(source: Socket): void {
   source.setTimeout(LINGER_MS).on('timeout', () => {
     const { bytesRead } = source;
@@ -88,19 +88,19 @@ function endWhenIdle(source: Socket): void {
   });
 }
 
-/** The variables that mark the commands of an instance. The processes that they start inherit them. */
+/** The environment variables that mark the commands of an instance. Their child processes inherit them. */
 export const INSTANCE_MARK = 'TOLLGATE_INSTANCE';
 export const PROCESS_COMMAND_MARK = 'TOLLGATE_COMMAND';
 
 interface Process {
   readonly pid: number;
   readonly group: number;
-  /** The kernel's name for its process namespace. */
+  /** The kernel's name for the process namespace of the process; undefined if it cannot be read. */
   readonly space: string | undefined;
   readonly variables: readonly string[];
 }
 
-/** Returns the processes with a mark, and everything in their namespaces. */
+/** Returns the processes that have a mark, and all processes in their namespaces other than the gateway's. */
 export async function markedProcesses(mark: string, value: string): Promise<readonly Process[]> {
   const pids = (await namesIn('/proc')).filter((name) => /^\d+$/.test(name));
   const all = (await Promise.all(pids.map(look))).flat();
@@ -110,7 +110,7 @@ export async function markedProcesses(mark: string, value: string): Promise<read
   return all.filter((each) => marked.includes(each) || spaces.has(each.space));
 }
 
-/** Returns a process, or nothing if it has ended. */
+/** Returns a list with the process, or an empty list if it has ended. */
 async function look(pid: string): Promise<readonly Process[]> {
   const [state = '', , group] = fieldsOf(await textOf(`/proc/${pid}/stat`));
   if (['', 'Z', 'X'].includes(state)) return [];
@@ -118,25 +118,25 @@ async function look(pid: string): Promise<readonly Process[]> {
   return [{ pid: Number(pid), group: Number(group), space: await spaceOf(pid), variables }];
 }
 
-/** Returns the fields after the name, which is in brackets and may itself hold blanks and brackets. */
+/** Returns the fields of `/proc/<pid>/stat` after the name, which is in parentheses and may itself hold blanks and parentheses. */
 const fieldsOf = (stat: string) => stat.slice(stat.lastIndexOf(')') + 2).split(' ');
 const spaceOf = (pid: string) => readlink(`/proc/${pid}/ns/pid`).catch(() => undefined);
 const textOf = (file: string) => readFile(file, 'latin1').catch(() => '');
 const namesIn = (folder: string) => readdir(folder).catch(() => []);
 
-/** Returns a text that changes when all processes have ended, with the machine or its container; empty if the system does not show it. */
+/** Returns a text that changes when the machine or its container restarts, which ends all processes; empty if the system does not show it. */
 export async function startOfMachine(): Promise<string> {
   const boot = await textOf('/proc/sys/kernel/random/boot_id');
   return `${boot.trim()} ${fieldsOf(await textOf('/proc/1/stat'))[19] ?? ''}`.trim();
 }
 
-/** Signals the groups of the processes that `find` returns; SIGKILL until none are left that were started meanwhile. @throws Ambiguous */
+/** Signals the groups of the processes that `find` returns. Repeats SIGKILL until `find` returns none. @throws Ambiguous */
 export async function signalAll(find: () => Promise<readonly Process[]>, signal: NodeJS.Signals): Promise<void> {
   const own = await spaceOf('self');
   for (let round = 0; round < 50; round += 1) {
     const found = await find();
     const inside = found.filter(({ space }) => space !== own);
-    // Outside a namespace only bubblewrap waits for its end. It must neither stop nor end before the command.
+    // Only bubblewrap runs outside of the namespace. It waits for the command, so it must neither stop nor end before the command does.
     const isForAll = signal === 'SIGKILL' || signal === 'SIGCONT' || inside.length === 0;
     for (const group of new Set((isForAll ? found : inside).map((each) => each.group))) sendToGroup(group, signal);
     if (found.length === 0 || signal !== 'SIGKILL') return;
@@ -148,19 +148,19 @@ function sendToGroup(group: number, signal: NodeJS.Signals): void {
   try {
     process.kill(-group, signal);
   } catch (error) {
-    // It may just have ended.
+    // The process may just have ended.
     if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
   }
 }
 
-/** Returns whether these processes, and no others, listen on a port of this machine. */
+/** Returns whether a process of the list listens on a port of this machine, and no other process does. */
 export async function listen(processes: readonly Process[], wanted: number): Promise<boolean> {
   const opened = processes.map(async ({ pid }) => {
     const names = await namesIn(`/proc/${pid}/fd`);
     return Promise.all(names.map((name) => readlink(`/proc/${pid}/fd/${name}`).catch(() => '')));
   });
   const own = new Set((await Promise.all(opened)).flat());
-  // Lines of `sl local_address rem_address st tx:rx tr:when retrnsmt uid timeout inode`; addresses are `hex:hex port`, and 0A listens.
+  // Lines of `sl local_address rem_address st tx:rx tr:when retrnsmt uid timeout inode`; addresses are `hex:hex port`, state 0A is listening.
   const lines = `${await textOf('/proc/self/net/tcp')}\n${await textOf('/proc/self/net/tcp6')}`.split('\n');
   const owners = lines.flatMap((line) => {
     const [, local = '', , state, , , , , , inode] = line.trim().split(/\s+/);

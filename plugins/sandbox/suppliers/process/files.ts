@@ -7,7 +7,7 @@ import { type FileEntry, FileFailure, type InstanceReference, LIST_LIMIT, type S
 const { O_RDONLY, O_WRONLY, O_CREAT, O_DIRECTORY, O_NOFOLLOW, O_NONBLOCK } = constants;
 const MAX_LINKS = 40;
 
-/** Returns the files API of instances whose root is a folder, while commands rename folders and create links there. */
+/** Returns the files API for instances whose root is a folder. It is safe while commands rename folders and create links there. */
 export function folderFiles(rootOf: (reference: InstanceReference) => Promise<string>): SupplierFiles {
   const find = async (reference: InstanceReference, path: readonly string[]) => {
     const root = await rootOf(reference);
@@ -67,8 +67,8 @@ export async function folderIn(root: string, path: readonly string[]): Promise<s
 }
 
 /**
- * Returns a path with its links resolved as the instance sees them: an absolute one begins at its root, and `..` never leaves it.
- * What changes meanwhile is found by `inFolder`, which follows no link.
+ * Returns a path with its links resolved as the instance sees them: an absolute link begins at the instance's root, and `..` never leaves
+ * it. `inFolder` detects later changes, because it follows no link.
  * @throws FileFailure
  */
 async function follow(root: string, names: readonly string[], links = 0): Promise<readonly string[]> {
@@ -77,7 +77,7 @@ async function follow(root: string, names: readonly string[], links = 0): Promis
     if (target === undefined) continue;
     if (links === MAX_LINKS) throw paths.tooManyLinks();
     const led = posix.resolve('/', ...names.slice(0, index), target);
-    // A command without isolation writes links with the root's own path.
+    // A command without isolation sees the host's paths, so its links begin with the root's own path.
     const inside = led.startsWith(`${root}/`) ? led.slice(root.length) : led;
     return follow(root, paths.confinedNames([inside, ...names.slice(index + 1)].join('/')), links + 1);
   }
@@ -85,7 +85,7 @@ async function follow(root: string, names: readonly string[], links = 0): Promis
 }
 
 /**
- * Runs an action in a folder. It opens each folder within the one before and never through a link, so that no command can divert it.
+ * Runs an action in a folder. It opens each folder relative to its parent and follows no link, so that no command can divert it.
  * @throws FileFailure
  */
 async function inFolder<T>(
@@ -114,7 +114,7 @@ async function inFolder<T>(
   }
 }
 
-/** Removes a path and everything in it, and opens each folder before it descends. @throws ENOENT */
+/** Removes a path and everything in it. It opens each folder before it descends into it. @throws ENOENT */
 async function removeAt(place: string): Promise<void> {
   if (!(await lstat(place)).isDirectory()) return unlink(place);
   await inFolder(place, [], async (folder) => {
@@ -131,7 +131,7 @@ async function collect(folder: string, names: readonly string[], depth: number, 
     into.push({ path, type: typeOf(stat), byteLength: stat.size, modifiedAt: stat.mtime });
     if (!stat.isDirectory() || depth === 1) continue;
     const descend = (inner: string) => collect(inner, [...names, name], depth - 1, into);
-    // A folder that is removed meanwhile, or may not be entered, is not listed further.
+    // The list skips the content of a folder that a command removes meanwhile or that the gateway may not enter.
     await inFolder(join(folder, name), [], descend).catch(() => undefined);
   }
 }

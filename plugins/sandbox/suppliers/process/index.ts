@@ -17,7 +17,7 @@ import {
 } from './command';
 import { folderFiles, folderIn } from './files';
 
-/** The embedded supplier: it needs no installation and is meant for trying out. */
+/** The embedded supplier, which needs no installation and is meant for trials. */
 export const processes = supplier.defineSupplier({
   contract: 'supplier/1',
   name: 'process',
@@ -35,21 +35,21 @@ export const processes = supplier.defineSupplier({
     await mkdir(instances, { recursive: true, mode: 0o700 });
     const problem = isolation === 'none' ? 'the setting isolation' : await tryIsolation().catch(String);
     if (problem !== undefined) log.info({ problem }, 'sandboxes of this supplier run without isolation');
-    // A link is made whole or not at all, so processes that share the folder read the same id.
+    // The system creates a link atomically, so all processes that share the folder read the same id.
     await symlink(randomUUID(), join(dataFolder, 'place')).catch(() => undefined);
     return processDriver(await realpath(instances), await readlink(join(dataFolder, 'place')), problem === undefined);
   },
 });
 
-/** The record of an instance. `ports`: whether its ports may be dialled. */
+/** The record of an instance. `ports`: whether the gateway may connect to its ports. */
 type Instance = supplier.InstanceSummary & { readonly state: 'running' | 'suspended'; readonly ports: boolean };
 
-/** Returns a driver whose instances are folders with `instance.json` and `root`. Their commands are processes of this machine. */
+/** Returns a driver that keeps each instance in a folder with `instance.json` and `root`. Commands are processes of this machine. */
 function processDriver(instances: string, place: string, isIsolated: boolean): supplier.SupplierDriver {
   const rootOf = (name: string) => join(instances, name, 'root');
   const recordOf = (name: string) => join(instances, name, 'instance.json');
 
-  /** Writes an instance's record, whole or not at all: by `rename`, or by `link` where there must be none yet. */
+  /** Writes an instance's record atomically: with `rename`, or with `link` if no record may exist yet. */
   async function keep(instance: Instance, put: typeof rename): Promise<void> {
     const file = recordOf(instance.reference.name);
     const draft = `${file}.${randomUUID()}`;
@@ -78,7 +78,7 @@ function processDriver(instances: string, place: string, isIsolated: boolean): s
   const ofInstance = (name: string) => markedProcesses(INSTANCE_MARK, name);
   const ofCommand = (id: string) => markedProcesses(PROCESS_COMMAND_MARK, id);
 
-  /** Changes an instance's state, so that nothing new starts, and signals its processes. */
+  /** Changes an instance's state, so that no new command starts, and then signals its processes. */
   async function change(reference: supplier.InstanceReference, state: Instance['state'], signal: NodeJS.Signals) {
     const instance = await mustExist(reference);
     await keep({ ...instance, state }, rename);
@@ -93,10 +93,10 @@ function processDriver(instances: string, place: string, isIsolated: boolean): s
       ttl: 'none',
       suspend: 'memory',
       isolation: isIsolated ? 'namespaces' : 'none',
-      // Processes and open folders are found in /proc.
+      // The gateway finds processes and open folders in /proc, which only Linux has.
       exec: isLinux,
       files: isLinux,
-      // An isolated command has a network of its own, which nothing else joins.
+      // An isolated command has a network of its own, which the gateway cannot reach.
       ports: isLinux && !isIsolated,
     },
 
@@ -118,7 +118,7 @@ function processDriver(instances: string, place: string, isIsolated: boolean): s
     inspect: async ({ id, name }) => {
       const found = await find(name);
       if (found?.reference.id !== id) return { kind: 'gone' };
-      // No command survives a restart of the machine, so an instance is then another one.
+      // No command survives a restart of the machine, so an instance then gets a new incarnation.
       const incarnation = `${id} ${await startOfMachine()}`;
       return { kind: 'found', ...found, incarnation, endedAt: undefined };
     },
@@ -132,7 +132,7 @@ function processDriver(instances: string, place: string, isIsolated: boolean): s
     terminate: async ({ id, name }) => {
       if ((await find(name))?.reference.id !== id) return;
       await change({ id, name }, 'suspended', 'SIGKILL');
-      // A command may have taken the right to enter its folders away. The record goes last, because this may be interrupted.
+      // A command may have removed the right to enter its folders. The record is removed last, because a crash may interrupt the removal.
       await promisify(execFile)('chmod', ['-R', 'u+rwx', rootOf(name)]).catch(() => undefined);
       for (const folder of [rootOf(name), join(instances, name)]) await rm(folder, { recursive: true, force: true });
     },
@@ -145,7 +145,7 @@ function processDriver(instances: string, place: string, isIsolated: boolean): s
       });
       const marks = { [INSTANCE_MARK]: name, [PROCESS_COMMAND_MARK]: id };
       const running = await startCommand(isIsolated, { ...spec, root: rootOf(name), cwd: folder, marks });
-      // The instance may have been suspended or terminated meanwhile, which found no process yet.
+      // Another call may have suspended or terminated the instance meanwhile. That call did not find this process yet.
       await mustExist(reference, true).catch(async (error) => {
         await signalAll(() => ofCommand(id), 'SIGKILL');
         throw error;
@@ -154,7 +154,7 @@ function processDriver(instances: string, place: string, isIsolated: boolean): s
     },
     inspectCommand: async (reference, commandId) => {
       await mustExist(reference);
-      return { is: (await ofCommand(commandId)).length > 0 ? 'running' : 'lost' };
+      return { kind: (await ofCommand(commandId)).length > 0 ? 'running' : 'lost' };
     },
     signal: async (reference, commandId, signal) => {
       await mustExist(reference, true);

@@ -40,7 +40,7 @@ describe('sandbox commands whose start or process was lost', function () {
       exec: async () => {
         throw new TimedOut('no answer');
       },
-      inspectCommand: async () => ({ is: 'running' }),
+      inspectCommand: async () => ({ kind: 'running' }),
       signal: async (_reference, id) => void killed.push(id),
     });
     const silent = await runningSandbox({

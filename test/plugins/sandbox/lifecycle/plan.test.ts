@@ -263,7 +263,7 @@ describe("the plan of a sandbox's worker", () => {
     });
   }
 
-  it('schedules the next visit for the next thing that is due', () => {
+  it('schedules the next visit for the earliest due action', () => {
     assert.equal(nextVisit(running(), NOW_MS + 1_000, DEFAULT_TIMINGS), NOW_MS + 60_000);
     assert.equal(nextVisit(idle(), NOW_MS + 1_000, DEFAULT_TIMINGS), NOW_MS + 30_000);
     // A refused hold is requested again.

@@ -20,7 +20,7 @@ function world() {
 }
 
 describe('the clock of the database', () => {
-  it('is known as precisely as the database answers fast, and a slow answer does not make it worse', async () => {
+  it('is known with the precision of the fastest answer, and a slow answer does not reduce that precision', async () => {
     const { clock, takes, pass, trueMs } = world();
     takes.backMs = 300;
     await clock.read();

@@ -84,7 +84,7 @@ for (const { name, open } of DATABASES) {
       assert.equal((await store().load(id))?.sandbox.stateVersion, 2);
     });
 
-    it('have no pending work for a sandbox after its end', async () => {
+    it('have no unfinished operation of a sandbox after its end', async () => {
       const { id } = await insertSandbox();
       const operationId = await beginOperation({ database, now: () => NOW_MS }, id, { type: 'FILE_WRITE' });
       const read = await store().load(id);
@@ -95,7 +95,7 @@ for (const { name, open } of DATABASES) {
       assert.deepEqual([operation?.status, operation?.endedAtMs], ['CANCELLED', NOW_MS]);
     });
 
-    it('give a sandbox to the nodes that reach it, and to others only if those are away', async () => {
+    it('let the nodes that reach a sandbox claim it, and other nodes only if those are away', async () => {
       const { id } = await insertSandbox();
       await database('sandboxes').where({ id }).update({ place: 'near' });
       const claim = async (places: Places) => {
@@ -125,7 +125,7 @@ for (const { name, open } of DATABASES) {
       assert.equal(await finds('far'), true);
     });
 
-    it('give a sandbox to one worker until its claim expires; after that the first worker cannot write', async () => {
+    it('let one worker claim a sandbox until the claim expires; afterwards that worker cannot write', async () => {
       const { id } = await insertSandbox();
       const claims = await Promise.all(Array.from({ length: 8 }, () => store().claim(NOW_MS, 60_000, 100)));
       const [lease, ...more] = claims.flat().filter((each) => each.id === id);
@@ -146,7 +146,7 @@ for (const { name, open } of DATABASES) {
       );
     });
 
-    it('list the open holds, for a ledger that was lost', async () => {
+    it('list the open holds, from which a lost ledger is recovered', async () => {
       const { payer, period } = await insertSandbox();
       assert.ok(period !== undefined);
       const holds = await readSandboxHolds(database, [payer.accountId, newId()]);
@@ -173,7 +173,7 @@ for (const { name, open } of DATABASES) {
       assert.ok((await store().load(kept.id)) !== undefined);
     });
 
-    it('believe none of a supplier to be gone if more than five and a tenth of its instances are', async () => {
+    it("treat none of a supplier's instances as gone if more than five and more than a tenth of them are missing", async () => {
       const supplier = newId();
       for (let gone = 1; gone <= 6; gone += 1) {
         assert.equal(await areTooManyGone(database, supplier), false);
@@ -193,7 +193,7 @@ for (const { name, open } of DATABASES) {
       assert.deepEqual(await store().chargeOf(period), { chargedE8: 7n, shortfallE8: 2n });
     });
 
-    it('raise an alarm for contradictions between them', async () => {
+    it('raise an alarm if they contradict each other', async () => {
       const { id, period } = await insertSandbox();
       const before = await checkInvariants(database, NOW_MS);
       await database('sandboxes').where({ id }).update({ observed_state: 'TERMINATED', total_cost_e8: 7 });

@@ -23,13 +23,13 @@ describe('an instance that its supplier does not list', () => {
     return askSupplier(context, { ...sandbox, supplierRef: { id: 'i1', name: 'tg-1' }, ...set }, 'inspect');
   };
 
-  it('is gone, unless too many are missing at once: then the answer is ignored', async () => {
+  it('counts as gone, unless too many instances are missing at once: then the answer is ignored', async () => {
     assert.equal((await look({}, true)).seen, 'instance');
     assert.equal((await look({ goneSinceMs: NOW_MS }, false)).seen, 'instance');
     assert.equal((await look({ goneSinceMs: NOW_MS }, true)).seen, 'silence');
   });
 
-  it('is accepted as gone if it is being ended, however many are', async () => {
+  it('counts as gone if the gateway is ending it, however many instances are missing', async () => {
     assert.equal((await look({ goneSinceMs: NOW_MS, desiredState: 'TERMINATED' }, true)).seen, 'instance');
     assert.equal((await look({ goneSinceMs: NOW_MS, finalState: 'FAILED' }, true)).seen, 'instance');
   });

@@ -110,7 +110,7 @@ describe('paying for a sandbox', () => {
     assert.equal(await balance(), 10n * USD - 10_000_000n);
   });
 
-  it('does not repeat the charge of a roll whose answer was lost', async () => {
+  it('does not repeat the charge of a finished period if the answer to the charge was lost', async () => {
     nowMs = START_MS + 100_000;
     const confirmed = { ...aggregate, sandbox: { ...aggregate.sandbox, confirmedAtMs: nowMs } };
     const rolled = applyChange(confirmed, rollPeriod(confirmed, nowMs, DEFAULT_TIMINGS), nowMs).after;

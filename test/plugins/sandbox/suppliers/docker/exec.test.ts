@@ -107,7 +107,7 @@ describe('the Docker driver, if the engine cannot start a program in an instance
     await driver.signal(INSTANCE, randomUUID(), 'SIGKILL');
     assert.equal(engine.starts, FULL.length + 1);
     engine.failures = [...FULL];
-    assert.deepEqual(await driver.inspectCommand(INSTANCE, randomUUID()), { is: 'running' });
+    assert.deepEqual(await driver.inspectCommand(INSTANCE, randomUUID()), { kind: 'running' });
   });
 
   it('reports an unknown outcome for a signal that it could not deliver in many attempts', async () => {

@@ -122,7 +122,7 @@ describe('the network of an instance of the Docker driver', function () {
     assert.ok((await rejection(Promise.resolve(closed.connect?.()))) instanceof PortClosed);
   });
 
-  it('is the configured one, after a warning that it reaches the machine', async () => {
+  it('is the configured network, and the log warns that this network reaches the machine', async () => {
     const other = await open({ network: 'tollgate-test' });
     const instance = await create(other);
     assert.ok(lines.some((line) => line.includes('instances reach what listens on this machine')));

@@ -1,13 +1,13 @@
 import type { Knex } from 'knex';
-import { formatUsd } from '../base/money';
-import { localDayOf, startOf, startsWithin, stepFrom } from './time-zones';
-import { readSums } from './usage-sums';
+import { formatUsd } from '../../core/base/money';
+import { localDayOf, startOf, startsWithin, stepFrom } from '../../core/records/time-zones';
+import { readSums } from '../../core/records/usage-sums';
 
-/** The spending of an account by the days of a time zone. A call counts when it began, a sandbox when one of its periods was settled. */
+/** The spending of an account per day in a time zone. A call counts on the day it began, a sandbox period on the day it was settled. */
 
 const SHOWN_DAYS = 30;
 
-/** Returns the spending of each slot on sandboxes, from the index of settled periods. */
+/** The SQL for the spending on sandboxes in each slot. It uses the index of settled periods. */
 const SANDBOXES = `
   SELECT slot.number::int - 1 AS slot, spent.amount_e8
   FROM unnest(:froms::timestamptz[], :tos::timestamptz[]) WITH ORDINALITY AS slot (from_at, to_at, number)
@@ -21,10 +21,10 @@ export async function readSpending(database: Knex, accountId: string, timeZone: 
   const monthMs = startOf('month', nowMs, timeZone);
   const lastMonthMs = stepFrom('month', monthMs, timeZone, -1);
   const fromMs = Math.min(lastMonthMs, stepFrom('day', todayMs, timeZone, 1 - SHOWN_DAYS));
-  // The last day reaches until midnight, because a node whose clock is ahead may have written later records.
+  // The last day ends at midnight instead of now, because a node whose clock is ahead may have written later records.
   const starts = startsWithin('day', { fromMs, toMs: tomorrowMs, timeZone, most: 100 });
   const slots = [
-    // The last month, up to the same time in the month as now.
+    // The previous month, up to the same time in the month as now.
     { fromMs: lastMonthMs, toMs: Math.min(lastMonthMs + nowMs - monthMs, monthMs) },
     ...starts.map((startMs, index) => ({ fromMs: startMs, toMs: starts[index + 1] ?? tomorrowMs })),
   ];

@@ -86,7 +86,7 @@ describe('Ids of objects that a vendor keeps', () => {
     return { ...customer, id };
   };
 
-  it('get 404 for another account, no upstream is asked and nothing is charged', async () => {
+  it('get 404 for another account, no upstream is called and nothing is charged', async () => {
     const { id } = await newContainer();
     const { key } = await gateway.newCustomer('10');
     acme.reset();
@@ -105,7 +105,7 @@ describe('Ids of objects that a vendor keeps', () => {
     expect((await call(owner, { container: id })).status).to.equal(200);
   });
 
-  it('are learned from streams, whichever event names them', async () => {
+  it('are recorded from streams, whichever event contains them', async () => {
     const { key } = await gateway.newCustomer('10');
     acme.next(streamWithContainer('container_streamed'));
     expect((await call(key, { ...SKILLS, stream: true })).text).to.contain('container_streamed');
@@ -115,7 +115,7 @@ describe('Ids of objects that a vendor keeps', () => {
     expect((await call(key, continuing('msg_streamed'))).status).to.equal(200);
   });
 
-  it('are learned from a stream that broke, because the client has them', async () => {
+  it('are recorded from a stream that broke off, because the client has received them', async () => {
     const { key } = await gateway.newCustomer('10');
     acme.next(messagesStream({ id: 'msg_broken', cutAfter: 5, cut: 'reset' }));
     await call(key, { ...CREATE, stream: true });
@@ -123,7 +123,7 @@ describe('Ids of objects that a vendor keeps', () => {
     expect((await call(key, continuing('msg_broken'))).status).to.equal(200);
   });
 
-  it('are learned from every answer of a thread, not only from the first', async () => {
+  it('are recorded from every answer of a thread, not only from the first', async () => {
     const { key } = await gateway.newCustomer('10');
     acme.next(messagesAnswer({ id: 'msg_1st' }), messagesAnswer({ id: 'msg_2nd' }), messagesAnswer({ id: 'msg_3rd' }));
     expect((await call(key, CREATE)).status).to.equal(200);
@@ -132,7 +132,7 @@ describe('Ids of objects that a vendor keeps', () => {
     expect(await refusal(key, continuing('msg_4th'))).to.deep.equal([404, 'KEPT_OBJECT_NOT_FOUND', 'thread']);
   });
 
-  it('make a call hold their reported tokens and the body, instead of a context window', async () => {
+  it('make the hold cover their reported tokens and the body, instead of a context window', async () => {
     const { key } = await gateway.newCustomer('1.2');
     acme.next(messagesAnswer({ id: 'msg_long', usage: { input: 50_000, output: 10_000 } }));
     expect((await call(key, CREATE)).status).to.equal(200);
@@ -161,7 +161,7 @@ describe('Ids of objects that a vendor keeps', () => {
     expect((await call(key, continuing('msg_of_other'))).headers['x-routing-provider']).to.equal('other');
   });
 
-  it('get 429 with Retry-After while their upstream rests, and it is not asked', async () => {
+  it('get 429 with Retry-After until their rate-limited upstream may be called again, and it is not called', async () => {
     const { key } = await gateway.newCustomer('10');
     acme.always(messagesFailure(500));
     other.always(messagesAnswer({ id: 'msg_resting' }));
@@ -188,7 +188,7 @@ describe('Ids of objects that a vendor keeps', () => {
     expect(asked()).to.equal(0);
   });
 
-  it('are accepted at the direct address of their upstream only', async () => {
+  it('are accepted only on the direct route of their upstream', async () => {
     const { key, id } = await newContainer();
     const at = (upstream: string) =>
       gateway.call(PATH.messages, { key, body: ask({ container: id }), headers: { host: `${upstream}.p.localhost` } });
