@@ -138,7 +138,7 @@ async function openMigrated(env: NodeJS.ProcessEnv, { keep }: Resources) {
 
 /** Opens and migrates the database, and reads the configuration from its source. */
 async function openStores({ env, configFolder, system, read }: Files, resources: Resources) {
-  // The process reports mistakes in the files before it opens a store.
+  // The process reports mistakes in the configuration files before it opens a store.
   const ofFiles = system.config.source === 'file' ? read() : undefined;
   refuseHalfOfTheStores(env);
   const role = readRole(env);

@@ -107,7 +107,7 @@ export type AgentForm = keyof typeof FORMS;
 
 /**
  * Makes a call of exactly `bytes` bytes, at least 12,000.
- * @param script for `programs/scripted-upstream.mjs`; makes the call a stream
+ * @param script tells `programs/scripted-upstream.mjs` what to stream; with it, the call is a streaming call
  */
 export function agentBody(form: AgentForm, bytes: number, script?: object): string {
   const last = script === undefined ? 'Now run the tests again.' : JSON.stringify(script);
@@ -121,7 +121,7 @@ export function agentBody(form: AgentForm, bytes: number, script?: object): stri
   return body;
 }
 
-/** Returns a question padded by `fill` characters, each of which is one byte in the body. */
+/** Returns a question with `fill` further characters as padding. Each of them is one byte in the body. */
 function question(fill: number): string {
   return 'Find out why the total is wrong, and mend it.'.padEnd(45 + fill, ' Look at the callers too.');
 }

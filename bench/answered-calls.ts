@@ -23,12 +23,12 @@ export interface Charged {
 export interface Comparison {
   readonly answeredE8: bigint;
   readonly chargedE8: bigint;
-  /** The number of cut calls that were charged, and their sum. */
+  /** The number of charged calls whose connection ended before the whole answer (cut calls), and the sum of their charges. */
   readonly chargedCut: number;
   readonly chargedCutE8: bigint;
-  /** All charges, minus the costs of answered calls and the charges for cut calls. 0 is correct. */
+  /** All charges, minus the costs of answered calls and the charges for calls whose connection ended early. The correct value is 0. */
   readonly differenceE8: bigint;
-  /** The violations, as text: the ledger must charge an answered call exactly once, a cut call at most once and a refused call never. */
+  /** The violations, as text. The ledger must charge an answered call exactly once, a call cut before its end at most once, and a refused call never. */
   readonly wrong: readonly string[];
 }
 

@@ -187,7 +187,7 @@ function nothing({ name }: Scenario, failure: string): Outcome {
   return { rounds: [], unavailable: { [name]: failure }, versions: {} };
 }
 
-/** Subjects whose absence is no failure: peers that are not installed here, and Tollgate versions without workers. */
+/** The names of measured programs whose absence is no failure: other gateways that are not installed here, and Tollgate versions without workers. */
 const MAY_BE_MISSING = ['portkey', 'tollgate-workers', 'worker'];
 
 function hasFailed({ subject, problems, isMissing }: Row): boolean {

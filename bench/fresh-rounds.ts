@@ -1,4 +1,7 @@
-/** Runs rounds that restart each subject and run it alone, so that memory is measured from a known state. `body`, `stream`, `idle` and `start` use them. */
+/**
+ * Runs rounds of a measurement. Each round starts a measured program anew and runs it alone, so that its memory starts from a known state.
+ * The scenarios `body`, `stream`, `idle` and `start` use these rounds.
+ */
 import { CHAT, CHAT_ANSWER, MESSAGES_ANSWER, MODEL, RESPONSES_ANSWER } from './bodies';
 import type { Rig } from './rig';
 import { attempt, type Outcome, orderOfRound } from './scenario';
@@ -68,7 +71,7 @@ async function startScriptedUpstream(rig: Rig): Promise<Upstream> {
   return { url: `http://127.0.0.1:${await program.message<number>('port')}`, pid: program.pid };
 }
 
-/** Makes 200 calls before the measurement of memory, so that the subject has loaded and compiled its code. */
+/** Makes 200 calls before the measurement of memory, so that the measured program has loaded and compiled its code. */
 async function warm(running: RunningSubject): Promise<void> {
   await checkAnswer(running);
   const headers = { 'content-type': 'application/json', ...running.headers };

@@ -31,7 +31,7 @@ export function describeVersions(node: string): Record<string, string> {
   };
 }
 
-/** Returns the output of a program that prints its version, with stderr and whatever its exit status. */
+/** Returns what a program prints to stdout and stderr when it is started to print its version. Ignores the exit status. */
 function said(file: string, args: readonly string[]): string {
   try {
     return execFileSync('sh', ['-c', '"$0" "$@" 2>&1 || true', file, ...args], { encoding: 'utf8' }).trim();

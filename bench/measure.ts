@@ -33,7 +33,7 @@ export function resetPeak(roots: readonly number[]): void {
   for (const { pid } of treeOf(roots)) writeFileSync(`/proc/${pid}/clear_refs`, '5');
 }
 
-/** Waits until the processes are idle, for example until usage records are shipped. Their late work then does not slow the next subject or count for it. */
+/** Waits until the processes are idle, for example until the gateway has written its usage records. Late work would distort the next measurement. */
 export async function quiet(roots: readonly number[], maxMs = 15_000): Promise<boolean> {
   const deadline = Date.now() + maxMs;
   while (Date.now() < deadline) {

@@ -64,7 +64,7 @@ export async function startUpstreamNginx(rig: Rig, delayMs = 0, readsBodies = fa
   return { ...nginx, requests: () => readRequests(nginx.url) };
 }
 
-/** Starts nginx as a reverse proxy in C for the same bytes, with kept-alive connections to the upstream. */
+/** Starts nginx as a reverse proxy, so that others can be compared with a proxy in C. It keeps connections to the upstream alive. */
 export function startProxyNginx(rig: Rig, upstreamUrl: string): Promise<Nginx> {
   return startNginx(
     rig,

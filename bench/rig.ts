@@ -26,7 +26,7 @@ export interface RigOptions {
   readonly node: string;
   /** Whether to build the project before the measurement. */
   readonly build: boolean;
-  /** The folder of another built checkout, measured as `tollgate-before`; undefined for none. */
+  /** The folder of another built checkout of Tollgate, which the bench measures as `tollgate-before`; undefined for none. */
   readonly before: string | undefined;
   /** The folder for CPU profiles of all Node programs; undefined for none. */
   readonly profileFolder: string | undefined;
@@ -72,7 +72,7 @@ export class Rig {
     return rig;
   }
 
-  /** Returns a part of this rig that can be stopped before the rest. */
+  /** Returns a group of services that can be stopped before the other services of this rig. */
   scope(): Rig {
     const scope = new Rig(this.options, this.folder, this.#root);
     this.onStop(() => scope.stop());
@@ -105,7 +105,7 @@ export class Rig {
     const service = await starting;
     if (this.#stopped !== undefined) {
       await service.stop();
-      throw new Error('the rig is stopping; it starts no more services');
+      throw new Error('the bench is stopping its services and starts no more');
     }
     this.onStop(() => service.stop());
     return service;

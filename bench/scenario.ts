@@ -37,14 +37,14 @@ export interface Outcome {
   readonly versions: Readonly<Record<string, string>>;
 }
 
-/** Appends the name of a case to the names of the outcome's rows, for a scenario with several cases. */
+/** Appends the name of a measured case to the row names of an outcome, because a scenario with several cases has several rows per program. */
 export function inCase({ rounds, unavailable, versions }: Outcome, suffix: string): Outcome {
   const renamed = <T>(rows: Readonly<Record<string, T>>): Record<string, T> =>
     Object.fromEntries(Object.entries(rows).map(([subject, row]) => [subject + suffix, row]));
   return { rounds: rounds.map(renamed), unavailable: renamed(unavailable), versions };
 }
 
-/** Combines the rounds of all cases into one outcome. */
+/** Combines the outcomes of a scenario's cases into one. Each round then has the rows of all cases. */
 export function mergeCases(outcomes: readonly Outcome[]): Outcome {
   const rounds = outcomes.map((outcome) => outcome.rounds);
   return {
@@ -60,12 +60,12 @@ export function orderOfRound<T>(all: readonly T[], round: number): T[] {
   return [...all.slice(first), ...all.slice(0, first)];
 }
 
-/** Runs a part of a round. Returns a failure instead of throwing. Later rounds leave out a subject that is unavailable. */
+/** Runs a part of a measurement round. Returns a failure instead of throwing. Later rounds skip a program that cannot run on this machine. */
 export async function attempt<T>(rig: Rig, work: () => Promise<T>): Promise<{ readonly value: T } | Failure> {
   try {
     return { value: await work() };
   } catch (error) {
-    // Throws if the rig is stopping, because the failure is then only a consequence of the stop.
+    // Throws if the bench is stopping its services, because the failure is then only a consequence of the stop.
     rig.signal.throwIfAborted();
     const cause = error instanceof Error && error.cause instanceof Error ? ` (${error.cause.message})` : '';
     const message = error instanceof Error ? error.message + cause : String(error);

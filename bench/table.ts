@@ -35,7 +35,7 @@ export function ratio(of: string, against: string, title: string, digits = 2): C
 export interface Target {
   readonly what: string;
   readonly subject: string;
-  /** The key of the column that the target is for. */
+  /** The key of the table column that the target applies to. */
   readonly column: string;
   readonly atLeast?: number;
   readonly atMost?: number;

@@ -9,13 +9,13 @@ export const RARE_KEY = '00000000-0000-7000-9000-00000000ffff';
 
 const BATCH = 250_000;
 
-/** The time until which records are summed. It is after all of them, as for old records in production. */
+/** The time until which the bench sums usage records. All records are older, so that all are summed, as old records are in production. */
 const LATER = new Date(Date.now() + 91 * 86_400_000);
 
 /**
- * Writes usage records over three months from the first of the current month, which cover several partitions: 6 of 10 belong to one
- * account, the rest to 500 others. Keys, models and upstreams are skewed, and one of each occurs in only 1 of 50,000 calls; 97 % were
- * answered. Postgres generates the records: 10^6 in well under a minute.
+ * Writes usage records over three months from the first of the current month, so that they fill several partitions. 6 of 10 belong to one
+ * account, the rest to 500 others. Keys, models and upstreams are skewed: one of each occurs in only 1 of 50,000 calls. 97 % of the calls
+ * were answered. Postgres generates the records, a million in well under a minute.
  */
 export async function fillUsageRecords(
   database: Knex,
@@ -40,7 +40,7 @@ export async function fillUsageRecords(
   await database.raw('VACUUM ANALYZE usage_records, usage_sums');
 }
 
-/** Returns name and definition of the search indexes, because rebuilding them after the insert takes a tenth of the time. */
+/** Returns name and definition of the search indexes. Dropping them before the insert and rebuilding them afterwards takes a tenth of the time. */
 async function searchIndexes(database: Knex): Promise<readonly { name: string; definition: string }[]> {
   const { rows } = await database.raw(`SELECT indexname AS name, indexdef AS definition FROM pg_indexes
     WHERE tablename = 'usage_records' AND indexdef NOT LIKE 'CREATE UNIQUE%'`);

@@ -22,7 +22,7 @@ export interface WrkOptions extends Pick<StartOptions, 'limits'> {
   readonly body?: string | ((protocol: Protocol) => string);
   /** Whether the upstream reads each body completely before it answers. */
   readonly readsBodies?: boolean;
-  /** Measures a round by calling `run`. Default: one run with the number of connections in the settings. */
+  /** Measures a round by calling `run`, which runs wrk once. Default: one run with the number of connections in the settings. */
   measureRound?(run: (connections: number) => Promise<Metrics>): Promise<Metrics>;
 }
 

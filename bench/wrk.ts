@@ -76,7 +76,7 @@ function judge(summary: WrkSummary): LoadResult {
 function luaScript({ headers, bodies, keys }: Load, keyFile: string): string {
   const quote = (text: string) => `[==[${text}]==]`;
   const lines = Object.entries(headers).map(([name, value]) => `wrk.headers[ ${quote(name)} ] = ${quote(value)}`);
-  // Defines a request function only if calls differ, because running it takes CPU from the measured cores.
+  // Defines wrk's `request` function only if the calls differ, because running the function for each call takes CPU time from the measured cores.
   const body =
     bodies.length === 1 || keys !== undefined
       ? `wrk.body = ${quote(bodies[0] ?? '')}`

@@ -70,7 +70,7 @@ function baseUrl(text: string): string {
 async function readToken(environment: Environment, base: string): Promise<{ token: string; source: string }> {
   const given = environment['TOLLGATE_TOKEN'];
   if (given !== undefined && given !== '') return { token: given, source: 'TOLLGATE_TOKEN' };
-  // The secret in this data folder is valid only for the local gateway and must not be sent to another machine.
+  // The secret in the data folder is valid only for the local gateway and must not be sent to another machine.
   if (!LOOPBACK.test(new URL(base).hostname)) {
     throw new Failure(
       `TOLLGATE_TOKEN is not set. Set it to an operator's token, or the ADMIN_TOKEN, of the gateway at ${base}.`,

@@ -184,7 +184,7 @@ export const CHANGE: Of<'GET /admin/v1/audit'> = {
 
 type Side = Readonly<Record<string, unknown>> | null;
 
-/** Returns the members of `side` that differ from `other`, as JSON. `--json` shows both sides in full. */
+/** Returns the members of `side` (one side of a comparison) that differ from `other`, as JSON. `--json` shows both sides in full. */
 function differing(side: Side, other: Side): string | null {
   if (side === null) return null;
   const isOther = ([name, value]: [string, unknown]) => !isDeepStrictEqual(value, other?.[name] ?? null);

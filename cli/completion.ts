@@ -103,7 +103,7 @@ if [[ "\${funcstack[1]}" == _tollgate ]]; then _tollgate "$@"; else compdef _tol
 `;
 }
 
-/** Returns a word with its summary. It escapes colons, which would end the word, and replaces quotes, which would end the text. */
+/** Returns a word with its summary for zsh. Escapes colons, because a colon ends the word, and replaces quotes, because a quote ends the text. */
 function described({ word, summary }: Word): string {
   return `'${word}:${summary.replaceAll("'", '’').replaceAll(':', '\\:')}'`;
 }

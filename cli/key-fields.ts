@@ -80,7 +80,7 @@ export function keyChanges(options: KeyOptions): object {
 /** Returns null for the text "none", which removes a value, and every other text unchanged. */
 export const orNull = (text: unknown) => (text === 'none' ? null : text);
 
-/** Returns the body. @throws UsageError with the text `missing` if the body has no members */
+/** Returns the request body unchanged. @throws UsageError with the text `missing` if the body has no members */
 export function someOf(body: object, missing: string): object {
   if (Object.values(body).every((value) => value === undefined)) throw new UsageError(missing);
   return body;

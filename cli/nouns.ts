@@ -384,7 +384,7 @@ export const NOUNS: Readonly<Record<string, Noun>> = {
   plugin: { summary: 'your own packages', verbs: [newPlugin] },
 };
 
-/** A verb that follows the program's name without a noun. */
+/** The command that shows a balance: a verb that follows the program's name without a noun. */
 export const showBalance = verb(
   'GET /admin/v1/accounts/{accountId}',
   'balance <account>',

@@ -16,7 +16,7 @@ type Cell = string | number | boolean | null | undefined;
 
 export type Columns<T> = Readonly<Record<string, (item: T) => Cell>>;
 
-/** Returns columns that show the members with the same names. */
+/** Returns table columns. Each has the name of the item's member that it shows. */
 export function same<K extends string>(...names: readonly K[]): Record<K, (item: Readonly<Record<K, Cell>>) => Cell> {
   const columns = names.map((name) => [name, (item: Readonly<Record<K, Cell>>) => item[name]]);
   return Object.fromEntries(columns) as Record<K, (item: Readonly<Record<K, Cell>>) => Cell>;
@@ -85,7 +85,7 @@ interface Question {
   readonly declined: string;
 }
 
-/** Returns if the operator confirms with yes. @throws UsageError if there is no terminal, Failure for any answer other than yes */
+/** Asks the operator to confirm, and returns after the answer yes. @throws UsageError if there is no terminal, Failure for any other answer */
 export async function confirm({ ask }: Pick<Output, 'ask'>, { question, remedy, declined }: Question): Promise<void> {
   if (ask === undefined) throw new UsageError(`this is not a terminal, so no confirmation is possible: ${remedy}`);
   const answer = await ask(`${question} [y/N] `);

@@ -15,7 +15,7 @@ import { type Columns, confirm, showList, showText } from './output';
 interface PriceDifference {
   readonly upstream: string;
   readonly model: string;
-  /** The compared value, such as `price.input`. */
+  /** The name of the compared value, such as `price.input`. */
   readonly what: string;
   /** The configured value; null if it is not set. */
   readonly configured: string | null;
@@ -34,7 +34,7 @@ const DIFFERENCE_COLUMNS: Columns<PriceDifference> = {
   SOURCE: ({ source }) => source,
 };
 
-/** A configured model with the vendor's published price: that of the model named in `from`, or of its own name if the vendor itself serves it. */
+/** A configured model with the vendor's published price: that of the model in `from`, or that of the same name if the vendor itself serves it. */
 interface PublishedEntry {
   readonly upstream: Upstream;
   readonly model: ModelEntry;
@@ -64,7 +64,7 @@ function fromOf(written: unknown, upstream: string, model: string): string | und
   return (endpoints?.[upstream]?.models?.[model] as { from?: string } | null | undefined)?.from;
 }
 
-/** Returns the values in which the configuration differs from the published ones. */
+/** Returns the values in which the configuration differs from the vendor's published prices. */
 export function differencesOf({ upstream, model, list, published }: PublishedEntry): readonly PriceDifference[] {
   const own = factsOf(model, model.price);
   const price = readPrice([], { ...published, mayAnswerWith: { tiers: [], speeds: [], geos: [] } }, []);
@@ -92,7 +92,7 @@ function factsOf({ context, maxOutput }: { context: number; maxOutput: number },
   ]);
 }
 
-/** Returns all prices of a variant as one text. */
+/** Returns all prices of a price variant (a tier, speed or region) as one text. */
 function inWords(card: unknown): string {
   return flat(card, [])
     .map(([what, amount]) => `${what} ${amount}`)
@@ -147,8 +147,8 @@ export const updatePrices: Verb = (noun, open) => {
 };
 
 /**
- * Returns the file's text with the published values; comments and other settings stay. Removes the values of a model with `from`, because
- * the price list supplies them.
+ * Returns the configuration file's text with the published prices; comments and other settings stay. Removes the prices of a model with
+ * `from`, because the price list supplies them.
  */
 function updated(text: string, entries: readonly PublishedEntry[]): string {
   const document = parseDocument(text);

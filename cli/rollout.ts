@@ -78,7 +78,7 @@ function order(verb: string, description: string, askAbout?: (rollout: RolloutSh
         const rollout = await client.ask<RolloutShape>('GET', path);
         const question = askAbout(rollout);
         if (yes !== true) await confirm(output, { question, remedy: 'add --yes.', declined: 'Nothing was changed.' });
-        // The request names the stage that the operator confirms, because the stage may end before the confirmation.
+        // The request names the rollout's stage that the operator saw, because that stage may end before the operator confirms.
         if (verb === 'promote') ({ stage } = rollout);
       }
       await showOne(output, await client.ask<RolloutShape>('POST', `${path}/${verb}`, { reason, stage }), ROLLOUT);

@@ -58,5 +58,6 @@ function program(environment: Environment, output: Omit<Output, 'json'>): Comman
 /** Rejects an empty argument, because it most likely comes from an unset shell variable and the gateway's error would not say so. */
 function refuseEmpty({ args, registeredArguments }: Command): void {
   const empty = registeredArguments[args.indexOf('')];
-  if (empty !== undefined) throw new UsageError(`<${empty.name()}> is empty. Check that its shell variable is set.`);
+  if (empty !== undefined)
+    throw new UsageError(`The argument <${empty.name()}> is empty. Check that its shell variable is set.`);
 }

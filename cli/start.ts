@@ -8,7 +8,7 @@ import { folderOf } from './config';
 import { Ended, Failure } from './failure';
 import { OWN_FOLDER } from './init';
 
-/** The number that shells add to a signal for the exit status of a program that it ended. */
+/** The number that a shell adds to the number of a signal. The sum is the exit status of a program that the signal ended. */
 const ENDED_BY_SIGNAL = 128;
 
 const start: Verb = (root, open) => {
@@ -36,7 +36,7 @@ const start: Verb = (root, open) => {
 async function run(program: string, args: readonly string[], env: NodeJS.ProcessEnv): Promise<number> {
   const child = spawn(process.execPath, [program, ...args], { stdio: 'inherit', env });
   process.on('SIGTERM', () => child.kill('SIGTERM'));
-  // The terminal sends these signals to both programs. Forwarding them would send the child a second one, which means "stop at once".
+  // The terminal sends these signals to this program and to its child. A forwarded signal would be the child's second, which means "stop at once".
   for (const signal of ['SIGINT', 'SIGHUP'] as const) process.on(signal, () => undefined);
   const [code, signal] = (await once(child, 'exit')) as [number | null, NodeJS.Signals | null];
   return code ?? ENDED_BY_SIGNAL + (signal === null ? 0 : constants.signals[signal]);

@@ -18,7 +18,7 @@ export interface RecordedAnswer {
   readonly text: string;
   /** The tool calls of the answer's first choice: name and parsed input. */
   readonly calls?: readonly (readonly [name: string, input: unknown])[];
-  /** The expected token counts of all passes, by meter. A meter that is absent here must stay unknown. */
+  /** The expected token counts by meter, over all passes (runs of the model in one answer). A meter that is absent here must stay unknown. */
   readonly usage: Readonly<Partial<Record<Meter, number>>>;
   readonly ends: 'end' | 'length' | 'tool_calls' | 'stop' | 'filter' | 'pause' | 'context' | 'error';
 }
@@ -176,7 +176,7 @@ function streamChecks<S extends Schema>({ adapter }: DialectSubject<S>, stream: 
   ];
 }
 
-/** The member of an event in which each client protocol reports an error in the middle of a stream. */
+/** The readers of the event member in which each client protocol reports an error within a stream. */
 const ERRORS = {
   messages: (event: JsonObject) => event['error'],
   chat: (event: JsonObject) => event['error'],
@@ -187,7 +187,7 @@ const PROTOCOLS = ['messages', 'chat', 'responses'] as const;
 
 type Frame = ReturnType<typeof framesOf>[number];
 
-/** Checks each complete stream, cut after its first content and continued with each recorded error, for the clients of each protocol. */
+/** Checks that clients of each protocol receive errors within a stream: each stream is cut after its first content and continues with an error. */
 function errorChecks<S extends Schema>({ adapter, streams }: DialectSubject<S>): DialectCheck[] {
   const errors = streams.flatMap(({ ends, bytes }) => {
     const reader = adapter.answer(callOf(TALK));
@@ -211,7 +211,7 @@ function errorIn(reader: AnswerReader, frame: Frame): AnswerError | undefined {
   return undefined;
 }
 
-/** Returns the frames up to the first with content; none if the answer finishes in that frame. */
+/** Returns the frames up to and including the first with content; none if the answer finishes in that frame or has no content. */
 function untilContent(reader: AnswerReader, frames: readonly Frame[]): readonly Frame[] {
   for (const [at, frame] of frames.entries()) {
     const events = reader.event(frame);

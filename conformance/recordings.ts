@@ -4,7 +4,7 @@ import type { Protocol } from '../core/catalog/protocols';
 import type { Verdict } from '../core/catalog/upstream';
 import type { Meter } from '../core/catalog/usage';
 
-/** The expected token counts of all passes, by meter. A meter that is absent here must stay unknown. */
+/** The expected token counts by meter, over all passes (runs of the model in one answer). A meter that is absent here must stay unknown. */
 export type ExpectedCounts = Readonly<Partial<Record<Meter, number>>>;
 
 /** A recorded stream, and what an adapter must read from it. */
@@ -17,7 +17,7 @@ export interface RecordedStream {
   /** The number of UTF-8 bytes of text, reasoning and tool arguments in the answer. */
   readonly contentBytes: number;
   readonly ends: 'done' | 'error';
-  /** The expected verdict on the error that ends the stream, if no content came before the error. */
+  /** The expected verdict (such as: try the next candidate) on an error that ends the stream before any content. */
   readonly verdict?: Verdict;
   /** The number of choices in the answer; absent for one. */
   readonly choices?: number;
@@ -29,11 +29,11 @@ export interface RecordedBody {
   readonly bytes: Buffer;
   readonly usage: ExpectedCounts;
   readonly contentBytes: number;
-  /** The expected verdict, if the answer reports an error in spite of a success status. */
+  /** The expected verdict (such as: try the next candidate) on an answer that reports an error in spite of a success status. */
   readonly verdict?: Verdict;
 }
 
-/** A recorded answer with an error status, and the expected verdict on it. */
+/** A recorded answer with an error status, and the expected verdict on it (such as: try the next candidate). */
 export interface RecordedFailure {
   readonly status: number;
   readonly body: unknown;

@@ -24,7 +24,7 @@ import {
 export interface SupplierSubject {
   /** Opens the driver. The suite opens it several times, as several gateway processes would. */
   readonly open: () => Promise<SupplierDriver>;
-  /** The specification of the instances that the suite creates: small, and with ports. */
+  /** The specification of the instances that the suite creates. They are small and have ports. */
   readonly spec: InstanceSpec;
   /** Returns a shell command that serves its working folder over HTTP on the port, with `index.html` at `/`, until it is killed. */
   readonly webServer: (port: number) => string;
@@ -431,7 +431,7 @@ check(
       assert.equal((await shell(`mkdir outside && cd outside && ${links}`)).exitCode, 0);
       const paths = ['outside/whole', 'outside/up', 'outside/folder/secret', `outside/top${secret}`];
       for (const path of paths) await failsFor(driver.files.read(instance, path), 'not-found');
-      // A driver may follow a link whose target is inside the instance and create the file there.
+      // The write succeeds, because a driver may follow the link and create the file inside the instance. The file of the host must stay unchanged.
       for (const path of paths) await driver.files.write(instance, path, Buffer.from('of the instance'));
       assert.equal(await readFile(secret, 'utf8'), 'of the machine');
       assert.equal(await text((await driver.files.read(instance, secret)).content), 'of the instance');

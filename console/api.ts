@@ -54,7 +54,7 @@ export function whenSignedOut(run: () => void): void {
   onSignedOut = run;
 }
 
-/** Returns the URL of an interface path, for links. A path that begins with `/` is returned unchanged. */
+/** Returns the URL of a path of the console's API, for links. A path that begins with `/` is returned unchanged. */
 export function apiUrl(path: string): string {
   return path.startsWith('/') ? path : `${ROOT}/api/${path}`;
 }

@@ -19,7 +19,7 @@ export interface Room {
   readonly name: string;
   readonly icon: IconName;
   readonly page: ComponentType;
-  /** The page of one item, at `path/id`. Absent if the room has only a list. */
+  /** The page of one item, at `path/id`. Absent if this part of the console has only a list. */
   readonly one?: { readonly name: string; readonly page: ComponentType<{ readonly id: string }> };
 }
 
@@ -33,7 +33,7 @@ interface Props<S> {
   readonly noticeOf?: (session: S) => ComponentChildren;
 }
 
-/** Draws the sign-in form, or the rooms once the user is signed in. */
+/** Draws the sign-in form, or the pages once the user is signed in. */
 export function start<S>(props: Props<S>): void {
   startRouter();
   void props.sessions.findSession();

@@ -29,7 +29,7 @@ interface Options {
 
 const NOTHING = { data: undefined, failure: undefined, answered: undefined, version: 0 };
 
-/** Fetches an interface path, and again when the path changes or the page has changed data. An undefined path fetches nothing. */
+/** Fetches a path of the API, and again when the path changes or the page has changed data. An undefined path fetches nothing. */
 export function useResource<T>(path: string | undefined, { everyMs, round = 0 }: Options = {}): Resource<T> {
   const [state, setState] = useState<State<T>>(NOTHING);
 

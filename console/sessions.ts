@@ -22,7 +22,7 @@ export function sessionsOf<S extends { readonly csrfToken: string }>(): Sessions
   const session = signal<SessionState<S>>({ kind: 'unknown' });
   whenSignedOut(() => {
     setCsrfToken(undefined);
-    // Several failed requests may report the end of the same session.
+    // Handles only the first report, because several failed requests may report the end of the same session.
     if (session.value.kind !== 'signed-out') {
       session.value = { kind: 'signed-out', ended: session.value.kind === 'signed-in' };
     }

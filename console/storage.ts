@@ -13,6 +13,6 @@ export function store(name: string, value: string | undefined): void {
     if (value === undefined) localStorage.removeItem(name);
     else localStorage.setItem(name, value);
   } catch {
-    // Ignores disabled storage: the choice then lasts until the user leaves the page.
+    // Ignores disabled storage: the user's choice then lasts until the user leaves the page.
   }
 }

@@ -1,4 +1,4 @@
-/** `tollgate/manifest`: functions that make the manifest, which is the export of the file that system.config.yml names. */
+/** `tollgate/manifest`: functions that make a package's manifest. The file that `system.config.yml` names exports this manifest. */
 export {
   type Manifest,
   manifest,

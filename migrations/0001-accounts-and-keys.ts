@@ -11,10 +11,10 @@ export async function up(knex: Knex): Promise<void> {
     table.text('name').notNullable();
     table.text('status').notNullable().defaultTo('active').checkIn(['active', 'frozen']);
     table.timestamp('created_at', { useTz: true }).notNullable().defaultTo(knex.fn.now());
-    // The status that the ledger last received. While it differs from `status`, any process sends `status` to the ledger again.
+    // The account status that the ledger last received. While it differs from `status`, any process sends `status` to the ledger again.
     table.text('told_status');
     table.timestamp('changed_at', { useTz: true }).notNullable().defaultTo(knex.fn.now());
-    // The excess in E8 since the account was last unfrozen: what upstreams charged above the holds of its calls.
+    // The excess in 1e-8 USD since the account was last unfrozen: what upstreams charged above the holds (promised money) of its calls.
     table.bigInteger('excess_e8').notNullable().defaultTo(0);
     table.text('markup');
   });
@@ -32,12 +32,12 @@ export async function up(knex: Knex): Promise<void> {
     table.jsonb('allowed_models');
     table.timestamp('created_at', { useTz: true }).notNullable().defaultTo(knex.fn.now());
     table.timestamp('revoked_at', { useTz: true });
-    // These limits count by days and months of UTC.
+    // The spending limits of an API key per day and per month of UTC, in 1e-8 USD.
     table.bigInteger('daily_limit_e8');
     table.bigInteger('monthly_limit_e8');
     table.bigInteger('calls_per_minute');
     table.bigInteger('tokens_per_minute');
-    // The `rev` that the ledger last received; works like `told_status` of accounts.
+    // The `rev` (revision of the key's settings) that the ledger last received. Like `told_status` of accounts, it shows whether to send again.
     table.integer('told_rev').notNullable().defaultTo(-1);
     table.timestamp('changed_at', { useTz: true }).notNullable().defaultTo(knex.fn.now());
     // Whether the key's calls may ask how the gateway routed them (`x-tollgate-debug`).
@@ -61,7 +61,7 @@ export async function up(knex: Knex): Promise<void> {
     table.text('idempotency_key').notNullable();
     table.text('note');
     table.timestamp('created_at', { useTz: true }).notNullable().defaultTo(knex.fn.now());
-    // The balance after a credit whose entry was dropped with its month. Without it the gateway would treat the credit as never sent.
+    // The balance after this credit, stored when the credit's entry was dropped with its month. Without it the credit would count as never sent.
     table.bigInteger('dropped_posted_e8');
     table.unique(['account_id', 'idempotency_key']);
   });

@@ -5,12 +5,12 @@ import { createPartitions } from './partitions';
  * Creates the ledger's entries and the tables that summarize them. Entries never change. `seq` and `posted_e8` chain the entries of an
  * account: `posted[n] = posted[n-1] + amount[n]`. `created_at` is the time inside the reservation's UUIDv7, so the unique key can include
  * it and still enforce "once per reservation and kind". `of_call` is true for entries of calls, which have a usage record, and false for
- * sandboxes' holds, which have none. A report charges many calls with one entry: `calls` is the number of its usage records, and null for
- * other entries.
+ * sandboxes' holds, which have none. A node that holds money in advance reports many calls at once, and the report becomes one entry.
+ * `calls` is the number of the report's usage records, and null for other entries.
  *
  * The process that writes entries also stores the end of each account's chain (`ledger_accounts`) and each key's spending per day of UTC
- * (`key_spending`). A recovery therefore need not read every entry. `ledger_checkpoints` stores where an account's chain continues after
- * its older entries were dropped.
+ * (`key_spending`). A recovery of the ledger therefore need not read every entry. `ledger_checkpoints` stores where an account's chain
+ * continues after its older entries were dropped.
  */
 export async function up(knex: Knex): Promise<void> {
   await knex.raw(`CREATE TABLE ledger_entries (

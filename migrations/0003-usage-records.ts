@@ -17,9 +17,9 @@ export async function up(knex: Knex): Promise<void> {
  * A record usually stands for one call. `calls` is above 1 if it stands for several calls that the gateway refused in the same second.
  * `rollout`, `rollout_stage` and `rollout_group` are null for a call in no rollout, and `routing` for a call without a choice of upstreams.
  *
- * `passes` lists the charged runs of models, each with its meters, and `flags` the doubts about them. Both are null if the token counts
- * contain everything. `excess_e8` is what upstreams charged above the hold. `report_id` names the report that charged the call together
- * with others.
+ * `passes` lists the charged runs of models, each with its counts by meter. `flags` lists doubts about these counts. Both are null if the
+ * token counts of the record already contain everything. `excess_e8` is what upstreams charged above the hold. A node may charge many calls
+ * with one report; `report_id` names this report.
  */
 async function createRecords(knex: Knex): Promise<void> {
   await knex.raw(`CREATE TABLE usage_records (
@@ -76,10 +76,10 @@ async function createRecords(knex: Knex): Promise<void> {
 }
 
 /**
- * The indexes for pages of usage records, which Postgres filters by these columns and returns newest first. `created_at` follows the
- * filter, so a page is the end of an index, however many records match. Filters within one account and across all accounts share an index.
- * Its last column is the account, so that Postgres skips records of other accounts without reading them. Each index costs Postgres about 1
- * µs for each call. Measurements: the bench `usage`.
+ * The indexes for pages of usage records. Postgres filters records by an index's first column and returns the newest first. `created_at`
+ * follows that column, so a page is the end of an index, however many records match. Filters within one account and across all accounts
+ * share an index. Its last column is the account, so that Postgres skips records of other accounts without reading them. Each index costs
+ * Postgres about 1 µs for each call. Measurements: the bench `usage`.
  */
 const INDEXES: Readonly<Record<string, string>> = {
   account: '(account_id, created_at, request_id)',
@@ -119,7 +119,7 @@ async function createSums(knex: Knex): Promise<void> {
     account_id uuid NOT NULL, grouped_by text NOT NULL, hour timestamptz NOT NULL, name text NOT NULL, status int NOT NULL,
     ${MEASURES.map((name) => `${name} bigint NOT NULL`).join()}, ${FIRST_TOKENS.map((name) => `${name} int`).join()},
     PRIMARY KEY (${KEY})) WITH (fillfactor = 80)`);
-  // For the query of the accounts with the highest recent spending.
+  // The index for the query of the accounts with the highest recent spending.
   await knex.raw(`CREATE INDEX usage_sums_by_hour ON usage_sums (hour) WHERE grouped_by = 'none'`);
   await knex.raw('CREATE TABLE usage_summed (until timestamptz NOT NULL)');
   await knex.raw('CREATE UNIQUE INDEX usage_summed_once ON usage_summed ((true))');
@@ -197,7 +197,7 @@ async function createRollUp(knex: Knex): Promise<void> {
     END $sum$`);
 }
 
-/** Returns the SQL that adds `records`, each with a `sign`, to the sums. It writes rows in a fixed order, so that writers cannot deadlock. */
+/** Returns the SQL that adds `records`, each times its `sign` (1 or -1), to `usage_sums`. A fixed order of rows prevents deadlocks of writers. */
 function add(records: string): string {
   return `
   INSERT INTO usage_sums AS there (${KEY}, ${MEASURES.join()}, ${FIRST_TOKENS.join()})

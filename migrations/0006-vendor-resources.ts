@@ -2,8 +2,8 @@ import type { Knex } from 'knex';
 
 /**
  * Creates the objects that vendors keep for accounts: a call may only name an object that the gateway returned to the same account. The row
- * of an answer also has its items. `fastupdate` is off, because each lookup would otherwise first read all items that Postgres has not yet
- * sorted into the index.
+ * of a stored model response also has the response's items. The index of items has `fastupdate` off. Otherwise each lookup would first read
+ * all items that Postgres has not yet sorted into the index.
  */
 export async function up(knex: Knex): Promise<void> {
   await knex.schema.createTable('vendor_resources', (table) => {
@@ -13,7 +13,7 @@ export async function up(knex: Knex): Promise<void> {
     table.text('upstream').notNullable();
     table.uuid('account_id').notNullable();
     table.text('credential').notNullable();
-    // NULL if the reported tokens are no upper bound for the tokens in the object.
+    // The token counts that the vendor reported for the object; NULL if they are no upper bound for the tokens in the object.
     table.bigint('input_tokens');
     table.bigint('output_tokens');
     table.specificType('items', 'uuid[]').comment('The first half of SHA-256 of the id of each item.');

@@ -1,12 +1,13 @@
 import type { Knex } from 'knex';
 
 /**
- * Creates the state of each rollout, by its name, and the nodes' measurements. `run` gets a new value whenever a rollout starts again.
- * `shares` has the shares of all stages, from which nodes find the current stage after an operator changed the stages. `followed_at` is
- * when a node last watched the rollout, because time that no node watched does not count towards a stage.
+ * Creates the state of each rollout, by its name, and the nodes' measurements. `run` gets a new value when a rollout starts again, or when
+ * an operator changes the stages that it has already reached. `shares` has the shares of all stages, from which nodes find the current
+ * stage after an operator changed the stages. `followed_at` is when a node last watched the rollout, because time that no node watched does
+ * not count towards a stage.
  *
  * All nodes add their counts of each run to `rollout_counts`. `counted` names the measure and, for a time or cost, its bucket.
- * `rollout_accounts` has the number of calls of each account since the last look of the guards.
+ * `rollout_accounts` has the number of calls of each account since the guards last compared both groups.
  */
 export async function up(knex: Knex): Promise<void> {
   await knex.schema.createTable('rollouts', (table) => {

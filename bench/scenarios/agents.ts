@@ -8,7 +8,7 @@ import { runWrkRounds } from '../wrk-rounds';
 import { openStreams } from './stream';
 
 const SIZES_KB = [16, 48, 256];
-/** The body size of streaming calls, in KB. Unstreamed calls have the same history. No answer repeats the history. */
+/** The body size of streaming calls, in KB. Unstreamed calls also have a conversation history of this size among others. No answer contains the history. */
 const STREAMED_KB = 48;
 const EVENTS = 500;
 const GAP_MS = 5;

@@ -84,7 +84,7 @@ function postOnce(url: string, headers: Readonly<Record<string, string>>, body: 
   return new Promise((resolve, reject) => {
     const all = { 'content-type': 'application/json', 'content-length': body.length, ...headers };
     const call = request(url, { method: 'POST', headers: all, agent, timeout: 60_000 });
-    call.on('timeout', () => call.destroy(new Error('the subject sent no response within 60 s')));
+    call.on('timeout', () => call.destroy(new Error('the measured program sent no response within 60 s')));
     call.on('error', reject);
     call.on('response', (response) => {
       let text = '';
@@ -93,7 +93,7 @@ function postOnce(url: string, headers: Readonly<Record<string, string>>, body: 
       response.on('error', reject);
       response.on('end', () => {
         if (response.statusCode === 200) resolve();
-        else reject(new Error(`the subject responded with ${response.statusCode}: ${text.slice(0, 300)}`));
+        else reject(new Error(`the measured program responded with ${response.statusCode}: ${text.slice(0, 300)}`));
       });
     });
     call.end(body);

@@ -10,7 +10,7 @@ import { fillUsageRecords, patientDatabase, RARE_MODEL } from '../usage-records'
 const FIRST_VIEW_MS = 1_000;
 const FILTERED_MS = 300;
 
-/** The queries of the page's filters over all three months. The page reads records, totals and chart at the same time. */
+/** The query of each filter on the console's usage page, over three months. The page reads records, totals and chart at the same time. */
 const FILTERS: Readonly<Record<string, string>> = {
   'no filter': '',
   key: '&key={key}',
@@ -22,7 +22,7 @@ const FILTERS: Readonly<Record<string, string>> = {
   'rare model': `&model=${RARE_MODEL}`,
 };
 
-/** Each query that the page makes, measured separately. */
+/** The single queries of the console's usage page, each of which is measured separately. */
 const PARTS: Readonly<Record<string, string>> = {
   overview: 'overview?timeZone=Europe/Berlin',
   records: 'usage?limit=50{range}',
@@ -159,7 +159,7 @@ async function withPage(
   }
 }
 
-/** Matches the page once it shows records, totals and chart, and no data of the previous filter. */
+/** The CSS selector that matches once the usage page shows records, totals and chart, and no data of the previous filter. */
 const DRAWN = 'main:has(tbody tr td):has(.stat-value):has(.uplot):not(:has(.bone)):not(:has(.kind-stale))';
 
 function sinceNavigation(drawn: string) {
@@ -174,7 +174,7 @@ async function filterByStatus(page: Page): Promise<number> {
   await page.getByRole('button', { name: 'Status' }).click();
   const option = page.getByRole('option', { name: /^200/ });
   await option.waitFor();
-  // Starts the clock at the page's own click event, because the driver first scrolls to the option and waits until the option stops moving.
+  // Starts the clock at the page's own click event, because the browser driver first scrolls to the option and waits until the option stops moving.
   await page.evaluate("addEventListener('click', () => performance.mark('asked'), { capture: true, once: true })");
   await option.click();
   await page.getByText('none failed').waitFor();

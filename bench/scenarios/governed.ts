@@ -8,12 +8,12 @@ export const LIMITS = { balanceLimit: '900000', dailyLimit: '500000', monthlyLim
 
 const SLOW_MS = 20;
 
-/** The factor on the number of connections, with which a subject is as busy at a slow upstream as at a fast one. */
+/** How many times more connections a slow upstream gets than a fast one, so that a measured gateway is equally busy with both. */
 const MORE_CONNECTIONS = 8;
 
 const SUBJECTS = ['direct', 'undici-relay', 'billed-relay', 'tollgate', 'tollgate-keys'];
 
-/** Measures calls with all that governs them: key, limits, balance, hold, settlement and usage record. */
+/** Measures calls with all checks and records of the gateway: key, limits, balance, hold, settlement and usage record. */
 export const governed: Scenario = {
   name: 'governed',
   summary: `calls of 256 bytes with limits on every key, at an upstream that answers at once and at one that takes ${SLOW_MS} ms`,
@@ -85,7 +85,7 @@ export const governed: Scenario = {
   },
 };
 
-/** Adds to each row its latency above that of `direct` in the same round. */
+/** Adds to each row how much its latency exceeds that of direct calls to the upstream (`direct`) in the same round. */
 function withAdded(round: Round): Round {
   const added = (name: string, key: string) =>
     (figure(round, name, key) ?? Number.NaN) - (figure(round, 'direct', key) ?? Number.NaN);

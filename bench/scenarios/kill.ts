@@ -12,9 +12,9 @@ import type { Failed, Metrics, Round } from '../table';
 import { patientDatabase } from '../usage-records';
 import { LIMITS } from './governed';
 
-/** How long the bench waits until Postgres has all charges, including those from expired holds and spools. */
+/** How long the bench waits until Postgres has all charges, in ms. Charges from expired holds and from settlements that a process retries arrive last. */
 const ARRIVES_WITHIN_MS = 120_000;
-/** How long the bench waits for a wrong second charge: every 5 s the spool retries settlements older than 10 s. */
+/** How long the bench waits for a wrong second charge, in ms. Every 5 s, a process retries unsent settlements that are older than 10 s. */
 const SPOOL_MS = 16_000;
 
 /** Compares, after each kill, the answers that clients received with the charges in the stores, to 1e-8 USD. */
@@ -160,7 +160,7 @@ interface Noted {
   readonly cut: number;
 }
 
-/** Compares once all charges are in Postgres, and again after a second charge would have appeared. */
+/** Compares answers with charges once all charges are in Postgres, and again after a wrong second charge would have appeared. */
 async function compareInTheEnd(called: Called, tollgate: RunningTollgate, database: Knex): Promise<Comparison> {
   const compare = async () => compareCharges(called, await readCharges(tollgate, database));
   const deadline = Date.now() + ARRIVES_WITHIN_MS;

@@ -11,7 +11,7 @@ import { cpuSeconds, quiet } from '../measure';
 import { attempt, orderOfRound, type Scenario } from '../scenario';
 import type { Metrics, Round } from '../table';
 
-/** The number of calls that the shipper writes in one transaction. */
+/** The number of calls that the shipper (the thread that moves outbox entries to Postgres) writes in one transaction. */
 const CALLS_OF_BATCH = 512;
 const CALLS_OF_REPORT = 64;
 const ACCOUNTS = 40;
@@ -21,7 +21,7 @@ const ENTRIES = 'an entry for each call';
 const REPORTS = `reports of ${CALLS_OF_REPORT} calls`;
 const SUBJECTS: Readonly<Record<string, number>> = { [ENTRIES]: 1, [REPORTS]: CALLS_OF_REPORT };
 
-/** Measures how the shipper writes ended calls to Postgres (entries, usage records and attempts), without Redis. */
+/** Measures the cost of writing ended calls to Postgres: ledger entries, usage records and attempts. The measurement uses no Redis. */
 export const records: Scenario = {
   name: 'records',
   summary: 'CPU of Postgres and of the shipper for each call whose entry and record they write',
@@ -101,7 +101,7 @@ async function bytesOf(database: Knex): Promise<{ disk: number; log: number }> {
   return rows[0] ?? { disk: 0, log: 0 };
 }
 
-/** A ledger whose outbox holds one batch until the shipper has written it. */
+/** A ledger in memory. Its outbox has one batch of entries until the shipper has written the batch to Postgres. */
 class LedgerOf extends MemoryLedger {
   #entries: readonly OutboxEntry[];
 

@@ -3,7 +3,7 @@ import { runWrkRounds } from '../wrk-rounds';
 
 const SUBJECTS = ['tollgate', 'tollgate-rollout', 'tollgate-shadow'];
 
-/** Measures what a rollout costs a call, and how mirrored calls affect the client of the original call. */
+/** Measures the cost that a rollout adds to a call, and how mirrored calls affect the client of the original call. */
 export const rollout: Scenario = {
   name: 'rollout',
   summary: 'calls as in json without a rollout, with one under way, and with one that mirrors every call',

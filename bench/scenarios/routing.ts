@@ -25,8 +25,9 @@ const [CALLS_TO_ONE, CPU_TO_ONE] = against('tollgate', 'one');
 const [CALLS_TO_SPREAD, CPU_TO_SPREAD] = against('tollgate-spread', 'spread');
 
 /**
- * Measures the cost of many candidates: the calls of `json` with one candidate and with fifty. Fifty upstreams need fifty connection pools
- * in any case. A third case has fifty upstreams but one candidate per call, to separate both costs.
+ * Measures the cost of many candidates (upstreams that may serve a call): the calls of the scenario `json` with one candidate and with
+ * fifty. Fifty upstreams also need fifty connection pools. A third case separates both costs: it has fifty upstreams but one candidate per
+ * call.
  */
 export const routing: Scenario = {
   name: 'routing',

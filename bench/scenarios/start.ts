@@ -6,7 +6,7 @@ import type { Metrics } from '../table';
 import { runWrk } from '../wrk';
 import { loadOf } from '../wrk-rounds';
 
-/** The upstream's delay in ms. It is much longer than a subject's own time, so that slow and fast subjects make about as many calls a second. */
+/** The upstream's delay in ms. It is much longer than a gateway's own time, so that slow and fast gateways serve about as many calls a second. */
 const UPSTREAM_MS = 20;
 
 /** Measures the CPU cost of calls right after the start, while the process still compiles its code. */

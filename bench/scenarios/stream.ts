@@ -112,7 +112,7 @@ async function measurePaced({ rig, running }: FreshRound, settings: Settings): P
   };
 }
 
-/** Measures how many bytes the upstream could send to a client that does not read, and whether it still sends. */
+/** Measures how many bytes the upstream could send while the client does not read, and whether the upstream is still sending. */
 async function measureStalled({ rig, running, upstream }: FreshRound, settings: Settings): Promise<Metrics> {
   const { stalledStreams } = settings;
   const before = residentBytes(running.pids);
@@ -138,7 +138,7 @@ export interface Callers {
   readonly rampMs: number;
   readonly events?: number;
   readonly withinMs?: number;
-  /** Returns the body of a call. Default: the protocol's short streaming call with the script. */
+  /** Returns the body of a call. Default: the protocol's short streaming call, whose script tells the upstream what to stream. */
   readonly bodyOf?: (protocol: Protocol, script: object) => string;
 }
 

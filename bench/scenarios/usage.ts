@@ -51,7 +51,7 @@ const PAGES: Readonly<Record<string, string>> = {
   'operator: upstream, status 502': 'admin:upstream=upstream-2&status=502',
 };
 
-/** Measures queries over many usage records: pages and the export, and what the search indexes cost writes. */
+/** Measures queries over many usage records (list pages and the CSV export), and how much the search indexes slow down writes. */
 export const usage: Scenario = {
   name: 'usage',
   summary: 'pages of 100 and the CSV of many usage records, over HTTP, and the price of writing them',
@@ -160,7 +160,7 @@ async function askPages(tollgate: RunningTollgate, asked: string, pages: number)
   return { p50Ms: times[Math.floor(times.length / 2)] ?? 0, worstMs: times.at(-1) ?? 0 };
 }
 
-/** Returns the first quarter of the 90 days of records. */
+/** Returns the first quarter of the 90 days that the usage records cover. */
 function firstQuarter(): Period {
   const now = new Date();
   const from = Date.UTC(now.getUTCFullYear(), now.getUTCMonth(), 1);
@@ -193,13 +193,13 @@ async function exportAll(tollgate: RunningTollgate, database: Knex, period?: Per
     .first();
   if (String(rows) !== String(there?.['rows']) || costE8 !== BigInt(String(there?.['cost'])))
     throw new Error(
-      `the CSV has ${rows} rows with a total of ${costE8}, the database ${there?.['rows']} with ${there?.['cost']}`,
+      `the CSV has ${rows} rows with a total cost of ${costE8} E8, but the database has ${there?.['rows']} rows with ${there?.['cost']} E8`,
     );
   const growthMebibytes = Math.max(0, peakResidentBytes(pids) - before) / 2 ** 20;
   return { rowsPerSecond: rows / seconds, growthMebibytes };
 }
 
-/** Makes one call after the other while the load runs, and waits for the usage record of each call. */
+/** Makes one call after the other while other calls load the gateway, and waits for the usage record of each call. */
 async function findRecords(
   rig: Rig,
   { url, customer }: RunningTollgate,

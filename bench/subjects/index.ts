@@ -24,7 +24,7 @@ import {
 } from './tollgate';
 import { undiciRelay, undiciRelayWorkers } from './undici-relay';
 
-/** All subjects, in the order of the table. */
+/** All programs that the bench measures, in the order of the result table. */
 export const SUBJECTS: readonly Subject[] = [
   direct,
   nginxProxy,

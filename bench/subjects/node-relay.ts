@@ -2,7 +2,7 @@ import { CHAT_PATH } from '../bodies';
 import type { Rig } from '../rig';
 import type { RunningSubject, StartOptions } from './subject';
 
-/** Starts one of the relays under `programs/`. */
+/** Starts one of the simple relays under `programs/`, which run on Node and are compared with the gateway. */
 export async function startNodeRelay(
   rig: Rig,
   name: string,

@@ -14,7 +14,7 @@ const VERSION = '1.15.2';
 const FOLDER = join(CACHE_FOLDER, 'portkey');
 const INSTALLED = join(FOLDER, 'node_modules', ...PACKAGE.split('/'));
 
-/** Runs the gateway Portkey from its npm package with its own start script. Only without streaming, because its published version fails on streams. */
+/** Runs the gateway Portkey from its npm package with its own start script. It is measured without streams, because its published version fails on them. */
 export const portkey: Subject = {
   name: 'portkey',
   summary: `${PACKAGE} ${VERSION} from npm, no metering, no storage`,

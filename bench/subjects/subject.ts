@@ -11,7 +11,7 @@ export interface StartOptions {
   readonly upstream: Upstream;
   /** Arguments for Node, for example to load the probe of the event loop. */
   readonly nodeArgs?: readonly string[];
-  /** The limits that each called key has, as members of the request that creates the key. */
+  /** The limits of each API key with which the bench calls, as members of the request that creates the key. */
   readonly limits?: Readonly<Record<string, string>> | undefined;
 }
 

@@ -77,7 +77,7 @@ export const tollgateWide: Subject = {
   start: (rig, options) => startTollgate(rig, options, { fastLane: true, upstreams: 50, models: 200 }),
 };
 
-/** Tollgate with a rollout that has half of the calls in each group and every guard. */
+/** Tollgate with a rollout that has half of the calls in each group. The rollout has every guard (a comparison of both groups that can stop the rollout). */
 export const tollgateRollout: Subject = {
   name: 'tollgate-rollout',
   summary: 'the same with a rollout under way: half of the calls in its treatment',
@@ -102,7 +102,7 @@ export const tollgateShadow: Subject = {
     }),
 };
 
-/** The accounts and keys that calls rotate through, because a single busy key shows only its own gains. */
+/** The accounts and keys that the calls use in turn. With a single busy key, the bench would show gains that only this key has. */
 export const KEYS = { accounts: 4, keysOfEach: 4 };
 
 export const tollgateKeys: Subject = {
@@ -254,7 +254,7 @@ export async function runTollgate(
 ): Promise<RunningTollgate> {
   const { checkout } = wanted;
   const dist = checkout === undefined ? await rig.dist() : join(checkout, 'dist');
-  // Uses a separate Postgres for many accounts, because its background work would otherwise count for another subject.
+  // Uses a separate Postgres if many accounts call. Its background work would otherwise count for the next measured program.
   const ownPostgres = () => (wanted.callers === undefined ? rig.postgres() : rig.keep(startPostgres()));
   const [redis, postgres] = await Promise.all([rig.redis(), ownPostgres()]);
   const [port, adminPort, databaseUrl] = await Promise.all([freePort(), freePort(), postgres.createDatabase()]);
@@ -330,7 +330,7 @@ async function startTollgate(
 async function waitUntilReady(program: Program, url: string): Promise<void> {
   const hasEnded = () => program.child.exitCode !== null || program.child.signalCode !== null;
   await until('Tollgate is ready', async () => hasEnded() || (await fetch(`${url}/readyz`)).ok, 120_000);
-  // After an exit, waits for a message that never arrives, because the error then contains the program's last lines.
+  // Waits for a message that never arrives if the program has exited. The resulting error contains the last lines that the program printed.
   if (hasEnded()) await program.message('nothing');
 }
 
@@ -338,7 +338,7 @@ function modelsAsked({ upstreams = 1, isSpread = false }: Wanted): readonly stri
   return isSpread ? Array.from({ length: upstreams }, (_, at) => modelAt(at)) : [MODEL];
 }
 
-/** Returns the name of the model at an index. The first call to every subject requests index 0. */
+/** Returns the name of the model with this index. The first call to each measured program requests the model with index 0. */
 function modelAt(at: number): string {
   return at === 0 ? MODEL : `${MODEL}-at-${at}`;
 }

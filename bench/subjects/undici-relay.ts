@@ -9,7 +9,7 @@ export const undiciRelay: Subject = {
   start: (rig, options) => startNodeRelay(rig, 'undici-relay.mjs', options),
 };
 
-/** The relay in two processes, to show what two busy processes instead of one cost on this machine. */
+/** The undici relay in two processes. It shows the cost of two busy processes instead of one on this machine. */
 export const undiciRelayWorkers: Subject = {
   name: 'undici-relay-workers',
   summary: 'the same in two processes; `workers` only',

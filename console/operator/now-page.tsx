@@ -28,7 +28,7 @@ export function NowPage() {
   );
 }
 
-/** The share of failed calls, and below it the age of an outbox entry in seconds, from which the page marks a number as bad. */
+/** The share of failed calls from which the page marks it as bad. The constant below is such a limit for the age of an outbox entry, in seconds. */
 const MANY_FAILED = 0.01;
 const OLD_SECONDS = 30;
 

@@ -216,7 +216,7 @@ function order(which: Order, rollout: Rollout): void {
     act: (values) =>
       ask(`/admin/v1/rollouts/${encodeURIComponent(name)}/${which}`, {
         method: 'POST',
-        // The request names the shown stage, so that the gateway rejects it if that stage has ended meanwhile.
+        // The request names the rollout stage that the page shows. The gateway rejects the request if that stage has ended meanwhile.
         body: { ...(which === 'promote' && { stage }), ...values },
       }),
     done: `${name}: ${verb.toLowerCase()} is done.`,

@@ -32,15 +32,15 @@ interface Props {
 interface Pointed {
   readonly point: number;
   readonly left: number;
-  /** Whether the tooltip must stand to the left of the point, because there is more room. */
+  /** Whether the tooltip must stand to the left of the point, because there is more room on that side. */
   readonly isFarRight: boolean;
 }
 
-/** The number of colours in the palette. The last one is grey and serves all further series. */
+/** The number of colors in the palette. The last one is gray and serves all further series. */
 const COLOURS = 8;
 const colourName = (index: number) => `--series-${Math.min(index, COLOURS - 1) + 1}`;
 
-/** A chart drawn by uPlot in the colours of the current theme. */
+/** A chart drawn by uPlot in the colors of the current theme. */
 export function Chart(props: Props) {
   const frame = useRef<HTMLDivElement>(null);
   const latest = useRef(props);
@@ -113,7 +113,7 @@ export function ChartBone({ height }: { readonly height: number }) {
   return <div class="chart-bone" style={{ height: `${height}px` }} />;
 }
 
-/** The legend of a chart: each series with its colour, name and value. */
+/** The legend of a chart: each series with its color, name and value. */
 export function Legend({ items }: { readonly items: readonly { readonly name: string; readonly value?: string }[] }) {
   return (
     <ul class="legend">
@@ -208,13 +208,13 @@ function optionsOf(
 function tickPlaces(ticks: readonly string[], width: number): number[] {
   const apart = (84 / width) * ticks.length;
   const places = ticks.flatMap((words, place) => (words === '' ? [] : [place]));
-  // Drops the first label if it is too close to the second, because the first day may have only a few hours.
+  // Drops the first label of the axis if it is too close to the second, because the first day may have only a few hours.
   if ((places[1] ?? apart) - (places[0] ?? 0) < apart / 2) places.shift();
   const step = Math.max(1, Math.ceil(places.length / Math.max(2, Math.floor(width / 84))));
   return places.filter((_, index) => index % step === 0);
 }
 
-/** Returns the colour of a CSS custom property in the current theme, for the canvas. */
+/** Returns the color of a CSS custom property in the current theme, for the canvas. */
 function colourOf(property: string): string {
   const probe = document.createElement('span');
   probe.style.color = `var(${property})`;

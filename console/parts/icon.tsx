@@ -1,4 +1,4 @@
-/** Line icons on a 16 × 16 grid, drawn in the colour of the surrounding text. */
+/** Line icons on a 16 × 16 grid, drawn in the color of the surrounding text. */
 const PATHS = {
   overview: 'M2.5 9.5h4v4h-4zM2.5 2.5h4v4h-4zM9.5 2.5h4v4h-4zM9.5 9.5h4v4h-4z',
   usage: 'M2.5 13.5v-4M6.2 13.5v-8M9.8 13.5v-6M13.5 13.5v-11',

@@ -7,7 +7,7 @@ import { Icon } from './icon';
 import { Bone, Failed } from './states';
 
 interface Shown {
-  /** The data that the part shows. If its request failed, the failure stands above the content. */
+  /** The data that this part of the page shows. If the request for the data failed, the failure stands above the content. */
   readonly from?: Pick<Resource<unknown>, 'failure'> | undefined;
   /** The buttons at the end of the page's head. */
   readonly actions?: ComponentChildren;
@@ -20,7 +20,7 @@ interface PageProps extends Shown {
   readonly beside?: ComponentChildren;
   /** The parent page, to which a link above the title leads. */
   readonly back?: { readonly path: string; readonly name: string };
-  /** The content between head and content of the page, such as filters. */
+  /** The elements between the page's head and its content, such as filters. */
   readonly tools?: ComponentChildren;
 }
 
@@ -97,7 +97,7 @@ export interface Stat {
   readonly isBad?: boolean;
 }
 
-/** A row of key numbers at the top of a page. */
+/** A row of the most important numbers at the top of a page. */
 export function Stats({ of }: { readonly of: readonly Stat[] }) {
   return (
     <dl class="stats">

@@ -16,14 +16,14 @@ export interface Column<Row> {
 }
 
 interface Props<Row> {
-  /** The accessible name of the scrolling frame. A table without one does not scroll by itself. */
+  /** The accessible name of the frame in which the table scrolls. Without this name, the table has no scrolling frame. */
   readonly label?: string;
   readonly caption: string;
   readonly look?: string;
   readonly columns: readonly Column<Row>[];
   /** The rows; undefined while they are loading. */
   readonly rows?: readonly Row[] | undefined;
-  /** The list whose items are the rows, instead of `rows`. */
+  /** The list whose items are the table's rows. It replaces `rows`. */
   readonly list?: Resource<{ readonly items: readonly Row[] }>;
   readonly keyOf: (row: Row) => string;
   /** The number of placeholder rows that the table shows while loading. */

@@ -33,7 +33,7 @@ export const NONE = <span class="faint">–</span>;
 
 export type Tone = 'good' | 'warn' | 'bad' | 'accent' | 'plain';
 
-/** A state in one word. The colour repeats the word's meaning and adds nothing. */
+/** A state in one word. The color repeats the word's meaning and adds nothing. */
 export function Badge({ tone, children }: { readonly tone: Tone; readonly children: ComponentChildren }) {
   return (
     <span class="badge">

@@ -148,7 +148,7 @@ export async function pushAccount(stores: Stores, transaction: Knex.Transaction,
   await transaction('accounts').where({ id: accountId }).update({ told_status: row.status });
 }
 
-/** Sends accounts to the ledger whose change did not reach it, because the changing process ended first. Returns the number of accounts. */
+/** Sends changed accounts to the ledger if the process that changed them ended before it sent them. Returns the number of accounts. */
 export async function tellChangedAccounts(stores: Stores, olderThanMs: number): Promise<number> {
   const rows: { id: string }[] = await stores
     .database('accounts')

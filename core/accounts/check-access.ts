@@ -48,7 +48,7 @@ function expired(what: string, atMs: number): GatewayError {
   });
 }
 
-/** The parsed address ranges by the list in the settings. A node reuses the settings of a key for all calls. */
+/** Parsed address ranges, by the list in a key's settings. All calls of a key share its settings on a node, so that each list is parsed once. */
 const READ = new WeakMap<readonly string[], readonly AddressRange[]>();
 
 function rangesOf(addresses: readonly string[]): readonly AddressRange[] {

@@ -12,7 +12,7 @@ import { naming, pushAccount, requireAccount, type Stores } from './accounts';
 interface NewCredit {
   readonly accountId: string;
   readonly amountE8: bigint;
-  /** The key that makes retries safe: the same key with the same amount is the same credit. With another amount, it is rejected. */
+  /** The idempotency key, which makes retries safe. The same key with the same amount is the same credit. With another amount, the request is rejected. */
   readonly idempotencyKey: string;
   readonly note: string | undefined;
 }
@@ -24,15 +24,15 @@ interface Credit extends NewCredit {
   /** A UUIDv7, which is also the `rid` of the credit's ledger entry. */
   readonly id: string;
   readonly createdAt: Date;
-  /** The balance after this credit. A retry returns the balance of the first time. */
+  /** The balance after this credit. A retry returns the balance from after the first request. */
   readonly postedE8: bigint;
   /** Whether the credit existed already, so that this request was a retry. */
   readonly repeated: boolean;
 }
 
 /**
- * Writes the credit's row to Postgres, then its ledger entry with the same id. After a crash in between, the sweeper sends the row again,
- * or the caller retries with the same idempotency key.
+ * Writes the credit's row to Postgres, then its ledger entry with the same id. After a crash in between, a background loop (the sweeper)
+ * sends the row again, or the caller retries with the same idempotency key.
  * @throws NOT_FOUND, CONFLICT, INSUFFICIENT_BALANCE (nothing was taken), INVALID_FIELD (above the largest balance), LEDGER_UNAVAILABLE (the
  * row exists; a retry completes it)
  */
@@ -100,7 +100,7 @@ async function writeOnce(
     }
     const where = { account_id: accountId, idempotency_key: idempotencyKey };
     const there = await transaction<CreditRow>('credits').where(where).first();
-    // The row disappeared between these two statements, because the ledger refused the credit.
+    // The credit's row was deleted between these two statements, because the ledger refused the credit.
     if (there === undefined) throw ledgerUnavailable();
     return { row: there as CreditRow, repeated: true };
   });

@@ -13,13 +13,13 @@ import type { KeyRates } from './rates';
 
 /** The API key that a request sent, and the account of the key. */
 export interface CallKey extends Payer {
-  /** This node's cached copy of the key's settings. The ledger's reserve reports when the copy is outdated. */
+  /** This node's cached copy of the key's settings. When a call reserves money, the ledger reports whether the copy is outdated. */
   readonly settings: KeySettings;
   /** What the request sent to identify the key. Absent if a policy of another package identified the key itself. */
   readonly shown?: Shown;
 }
 
-/** Finds and caches keys. A found secret stays cached, because it never belongs to another key. An unknown one is cached as unknown for 5 s. */
+/** Finds and caches keys. A found secret stays cached, because it never belongs to another key. An unknown secret is cached as unknown for 5 s. */
 export interface ApiKeys {
   /** How many keys an account may create, and how many requests a key may send to the gateway's own API. */
   readonly rates: KeyRates;
@@ -62,10 +62,10 @@ interface ApiKeysOptions {
   readonly now?: () => number;
 }
 
-/** The settings that a node assumes for a key it has not read. If the ledger has newer settings, reserve answers `stale_key` with them. */
+/** The settings that a node assumes for a key it has not read. If the ledger has newer ones, it answers a reservation with `stale_key` and them. */
 const PLAIN: KeySettings = { rev: 0, name: '', allowedModels: undefined };
 
-/** How long a node refuses requests with cached settings before it reads the key again, in ms. */
+/** How long a node refuses requests by the cached settings of a key before it reads the key again, in ms. */
 const BELIEVED_MS = 1_000;
 
 /** A cached secret, as its hash, with its key and the key's settings. */
@@ -84,12 +84,12 @@ export function openApiKeys({
   now = Date.now,
 }: ApiKeysOptions): ApiKeys {
   const byHash = new RecentlyUsed<Remembered>(leastRemembered);
-  /** The time until which the ledger is not asked again about an unknown hash, because a misconfigured client repeats the same wrong key. */
+  /** The time until which the node does not ask the ledger again about an unknown hash. A misconfigured client often repeats the same wrong key. */
   const unknownUntilMs = new RecentlyUsed<number>(MIN_UNKNOWN);
 
   function isUnknown(hash: string): boolean {
     const leftMs = (unknownUntilMs.get(hash) ?? 0) - now();
-    // An entry from the future means that the clock was set back. It must not extend the time.
+    // An entry that ends later than `UNKNOWN_FOR_MS` from now means that the clock was set back. The entry then no longer counts.
     return leftMs > 0 && leftMs <= UNKNOWN_FOR_MS;
   }
 
@@ -119,7 +119,7 @@ export function openApiKeys({
     return newest === key.settings ? key : { ...key, settings: newest };
   }
 
-  /** Returns the key if its settings allow the request. Before a refusal, reads settings again that are older than a second. */
+  /** Returns the key if its settings allow the request. Before it refuses a request, it reads settings that are older than a second again. */
   function admitted(entry: Remembered, request: IncomingMessage): MaybeLater<CallKey> {
     const { accountId, keyId, settings, hash } = entry;
     const key: CallKey = { accountId, keyId, settings, shown: { hash, address: clientAddress(request, proxies) } };
@@ -164,7 +164,7 @@ export function openApiKeys({
     admitRequest: async (key) => {
       const { requestsPerMinute } = rates;
       const confirmed = await confirm(key);
-      // A read-only ledger can confirm keys but cannot count. A request that it cannot count is admitted.
+      // A read-only ledger can confirm keys but cannot count requests. A request that cannot be counted is admitted.
       const counted = await ledger.countRequest(key, requestsPerMinute).catch(() => undefined);
       if (counted?.outcome !== 'rate_limited') return confirmed;
       throw rateLimited(
@@ -219,7 +219,7 @@ function credentialIn(name: string, value: string): string | undefined {
   }
 }
 
-/** Returns the token after `Bearer`. A value without the scheme gets a leading space, which makes a bare key malformed. */
+/** Returns the token after `Bearer`. Adds a leading space to a value without this scheme, so that a key without the scheme is malformed. */
 function bearerToken(value: string): string {
   return /^bearer +(.*)$/i.exec(value)?.[1] ?? ` ${value}`;
 }

@@ -53,12 +53,12 @@ export function hashApiKey(key: string): string {
   return hash('sha256', key);
 }
 
-/** Returns the first and last characters of a key or token. They are stored and shown, so that people recognise it. */
+/** Returns the first and last characters of a key or token. They are stored and shown, so that people recognize it. */
 export function displayParts(key: string): { readonly prefix: string; readonly suffix: string } {
   return { prefix: key.slice(0, 11), suffix: key.slice(-4) };
 }
 
-/** The largest multiple of 62 in a byte. Higher byte values are discarded, because they would make the first characters more likely. */
+/** The largest multiple of 62 (base62 characters) in a byte. Higher byte values are discarded; they would make the first characters more likely. */
 const FAIR_BELOW = 248;
 
 function randomBase62(length: number): string {

@@ -120,11 +120,12 @@ export async function createKey(
     revoked_at: null,
   };
   const row = await stores.database.transaction(async (transaction) => {
-    // Locks the account's row, so that its markup cannot change before this key exists and can change with it.
+    // Locks the account's row, so that its markup cannot change before this key exists. A later change of the markup then includes this key.
     const lock = transaction('accounts').where({ id: accountId });
     const account = await (rates.maxKeys === undefined ? lock.forShare() : lock.forUpdate()).first<Marked>('markup');
     await assertRoom(transaction, accountId, rates);
-    // Nodes assume plain settings for rev 0 without reading the key. A model list, a markup or an access rule needs rev 1, so that nodes read it.
+    // Nodes do not read a key with revision 0; they assume default settings. A key with a model list, a markup or an access rule has revision 1, so
+    // that nodes read it.
     const isPlain =
       plain.allowed_models === null &&
       (plain.markup ?? account?.markup ?? null) === null &&
@@ -344,7 +345,7 @@ async function pushKey({ database, ledger }: Stores, keyId: string): Promise<Key
   });
 }
 
-/** Sends key changes to the ledger that did not reach it, because the changing process ended first. Returns their number. */
+/** Sends changed keys to the ledger if the process that changed them ended before it sent them. Returns the number of keys. */
 export async function tellChangedKeys(stores: Stores, olderThanMs: number): Promise<number> {
   const rows: { id: string }[] = await stores
     .database('api_keys')

@@ -50,8 +50,8 @@ export async function limitCreates(database: Knex, accountId: string, nowMs: num
 }
 
 /**
- * Counts the creation of a key or the rotation of its secret. An account has a daily number, and beyond it a small number per hour, because
- * each one leaves rows in the database.
+ * Counts the creation of a key or the rotation of its secret. An account may do this a number of times a day, and then a few times an hour,
+ * because each one leaves database rows.
  * @throws RATE_LIMITED with the time to wait
  */
 export async function limitKeys(

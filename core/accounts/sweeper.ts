@@ -10,21 +10,21 @@ import { revokeKey, tellChangedKeys } from './keys';
 
 interface SweeperOptions extends Stores {
   readonly log: Logger;
-  /** The excess in E8 above which the sweeper stops a key; undefined for never. See `excess` of system.config.yml. */
+  /** The excess (the cost of requests above their holds) in E8 above which the sweeper stops a key; undefined for never. See `excess` of system.config.yml. */
   readonly stopKeyAboveE8?: bigint;
   readonly everyMs?: number;
-  /** The age in ms from which the sweeper sends a change. A younger one may still be sent by the process that wrote it. */
+  /** The age in ms from which the sweeper sends a change. The process that wrote a younger change may still send that change itself. */
   readonly olderThanMs?: number;
 }
 
 const SWEEP_EVERY_MS = 5_000;
 const OLDER_THAN_MS = 5_000;
-/** The sweeper ignores credits older than this, in ms. Recovery restored them or the ledger refused them, and a sweep must not read all credits. */
+/** The age in ms above which the sweeper ignores credits, because it must not read all. Recovery restored older ones, or the ledger refused them. */
 const YOUNGER_THAN_MS = 7 * 86_400_000;
 
 /**
- * Starts the loop that sends changes to the ledger which a process wrote to Postgres but did not send before it ended. It also stops keys
- * and accounts whose requests cost too much above their holds.
+ * Starts the loop that sends changes of accounts, keys and credits to the ledger. A process wrote these changes to Postgres but ended
+ * before it sent them. The loop also stops keys and accounts whose requests cost too much above their holds.
  */
 export function startSweeper({
   log,
@@ -56,7 +56,7 @@ export function startSweeper({
   });
 }
 
-/** Sends credits that have no ledger entry yet. If the entry is only on its way to Postgres, the ledger recognises the credit by its id. */
+/** Sends credits without a ledger entry in Postgres. If the entry is only on its way to Postgres, the ledger recognizes the credit by its id. */
 async function sendCredits(stores: Stores, olderThanMs: number): Promise<number> {
   const ids = await unsentCredits(stores.database, { after: firstIdOf(Date.now() - YOUNGER_THAN_MS), olderThanMs });
   for (const id of ids) await pushCredit(stores, id, 'sweeper');
@@ -78,16 +78,16 @@ const stops = new Counter({
 
 const STOPPED_AT_ONCE = 100;
 
-/** The excess that freezes an account, as a multiple of that of a key: a customer may have made new keys. */
+/** The excess that freezes an account, as a multiple of the excess that stops a key. A customer may have replaced stopped keys by new ones. */
 const KEYS_OF_AN_ACCOUNT = 10n;
 
 /**
- * Revokes active keys whose requests cost more than `aboveE8` above their holds. Freezes active accounts whose requests did so ten
- * times since the account was last unfrozen.
+ * Revokes active keys whose requests cost more than `aboveE8` above their holds. Freezes active accounts if that excess is more than ten
+ * times `aboveE8` since the account was last unfrozen.
  */
 async function stopForExcess(stores: Stores, aboveE8: bigint, log: Logger): Promise<void> {
   for (const { id, excess_e8: excessE8 } of await above(stores, 'api_keys', aboveE8)) {
-    // Counts and logs first: if the ledger fails after Postgres has the change, later sweeps no longer find the key.
+    // Counts and logs the stop first. If the ledger fails after Postgres has the change, later sweeps no longer find the key.
     stops.inc({ of: 'key' });
     log.warn({ keyId: id, excessUsd: formatUsd(excessE8) }, `the key was revoked ${BECAUSE}`);
     await revokeKey(stores, id, 'excess');

@@ -37,7 +37,7 @@ export type AdminHandler = HandlerOf<{ readonly operator: Operator }>;
 
 /**
  * Takes over a connection that the client wants to upgrade to another protocol, such as WebSocket, or sends an ordinary response. An error
- * that it throws becomes a response from the error catalogue. It must therefore throw before it writes.
+ * that it throws becomes a response from the error catalog. It must therefore throw before it writes.
  */
 export type UpgradeHandler = (
   visit: Visit,
@@ -56,7 +56,7 @@ export interface OwnHosts {
 }
 
 /**
- * One endpoint of the gateway's own API. Errors that its handler throws are rendered through the error catalogue. On the public listener,
+ * One endpoint of the gateway's own API. Errors that its handler throws are rendered through the error catalog. On the public listener,
  * `auth: key` requires a valid API key and `auth: session` a user's console session. On the admin listener, a request needs an operator's
  * token or session with the route's `role` or a higher one, unless `auth` is `page`.
  */
@@ -80,7 +80,7 @@ export type Route = {
   readonly errors?: readonly (ErrorCode | DeclaredCode)[];
   /** How a request to the route is charged. Absent if the route is free. */
   readonly billing?: { readonly type: string; readonly [detail: string]: unknown };
-  /** Whether the direct routes of upstreams serve this route too. */
+  /** Whether the gateway also serves this route on hosts that lead directly to one upstream. */
   readonly anyHost?: true;
   /** Whether processes that serve no clients (`ROLE=worker`) have this route too, because it reports the state of the process. */
   readonly inWorkers?: true;

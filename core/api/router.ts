@@ -32,7 +32,7 @@ export interface Router {
   /** Returns the methods of a path, with HEAD if there is GET; empty if no route has the path. */
   methodsOf(path: string): readonly string[];
   /**
-   * Answers a request: finds its route, authenticates, runs the handler, and renders errors through the error catalogue. Resolves when the
+   * Answers a request: finds its route, authenticates, runs the handler, and renders errors through the error catalog. Resolves when the
    * handler has finished; never rejects.
    * @returns false if no route has this path; the response is then untouched
    */
@@ -86,7 +86,7 @@ export function requestFacts({ id }: Pick<Visit, 'id'>, route: RequestFacts['rou
   return { id, startedMs: performance.now(), route };
 }
 
-/** Runs a handler, and renders errors through the error catalogue. Never rejects. */
+/** Runs a handler, and renders errors through the error catalog. Never rejects. */
 export async function serveVisit(
   visit: Omit<Visit, 'onEnd'>,
   handle: Handler,

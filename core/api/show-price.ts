@@ -42,7 +42,7 @@ export function showPrice(price: Price) {
 
 /** The highest of several prices, separately for each of their parts. No call costs more. Amounts are decimal USD. */
 export interface MaxPrice {
-  /** The rates per million tokens, including variants that any answer may have. Meters without a price are absent, except the five usual ones. */
+  /** The rates per million tokens, including those of price variants that any answer may have. Meters without a price are absent except the usual five. */
   readonly rates: ShownRates;
   readonly pieces: Readonly<Record<string, string>>;
   /** The rates per million tokens of answers with a tier, speed or region, by the variant's name. */

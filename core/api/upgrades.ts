@@ -45,7 +45,7 @@ function takerOf(
   ofCalls: TakerOfCalls,
 ): Taker | undefined {
   const host = hostOf(request);
-  // Only GET upgrades, because a request with another method may have a body, which only the HTTP server reads.
+  // Only a GET request can upgrade: a request with another method may have a body, which only the HTTP server reads.
   if (request.method !== 'GET') return undefined;
   const take = hosts.find((each) => each.owns(host))?.upgrade ?? ofCalls(request, host);
   if (take !== undefined) return { take, params: {} };
@@ -60,10 +60,10 @@ async function upgrade({ take, params }: Taker, request: IncomingMessage, socket
   const response = new ServerResponse(request);
   response.assignSocket(socket as never);
   response.shouldKeepAlive = false;
-  // The status by default; the upgrade handler may answer with another one.
+  // The default status of an answer to an upgrade request; the upgrade handler may answer with another one.
   response.statusCode = SWITCHING_PROTOCOLS;
   response.once('finish', () => {
-    // Reads what is left, because Node never notices the end of an unread connection and keeps its file descriptor open.
+    // Reads the socket's remaining bytes, because Node never notices the end of an unread connection and keeps its file descriptor open.
     socket.resume();
     socket.end();
   });

@@ -18,7 +18,7 @@ const WRITTEN_WITHIN_MS = 250;
 
 const BASE = cluster.isWorker ? `,"worker":${process.pid}` : '';
 
-/** Writes frequent log lines to standard output, several in one write, within 250 ms. `members` is JSON text that begins with a comma. */
+/** Writes frequent log lines to standard output, several in one write, within 250 ms. The `members` of a line are JSON text that begins with a comma. */
 export class AccessLog {
   readonly #share: number;
   readonly #out = pino
@@ -31,7 +31,7 @@ export class AccessLog {
     })
     .on('drop', () => dropped.inc())
     .on('drain', () => this.#flushAgain());
-  /** The timer of the next flush, set while lines wait. The library's own timer would wake an idle process four times a second. */
+  /** The timer of the next flush, set while lines wait. A timer of the library pino would wake an idle process four times a second. */
   #flushing: NodeJS.Timeout | undefined;
   /** Whether the last flush may have written nothing, because another write was under way. */
   #mustFlushAgain = false;

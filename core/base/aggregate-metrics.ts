@@ -48,7 +48,7 @@ function asOpenMetrics(family: Family): Family {
   return { ...family, name, values };
 }
 
-/** Restores the newest exemplar of each sample, because the library drops exemplars when it sums metrics. */
+/** Restores the newest exemplar of each sample, because the library prom-client drops exemplars when it sums metrics. */
 function putExemplars(
   sum: readonly MetricObjectWithValues<MetricValueWithName<string>>[],
   of: readonly MetricsAsJson[],
@@ -69,7 +69,7 @@ function nameOf({ metricName = '', labels }: Sample): string {
   return `${metricName} ${JSON.stringify(Object.entries(labels).sort(([one], [other]) => (one < other ? -1 : 1)))}`;
 }
 
-/** Returns the counters and histograms, because their values remain valid after the process has ended. */
+/** Returns the counters and histograms of a process that has ended. Their values remain valid, unlike those of other metrics. */
 export function countersOf(metrics: MetricsAsJson): MetricsAsJson {
   return metrics.filter((family) => isOf(family, 'counter') || isOf(family, 'histogram'));
 }

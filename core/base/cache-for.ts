@@ -1,4 +1,4 @@
-/** Returns a function that caches the result of `work` for a while. All calls in that time get the same result, even while the work is running. */
+/** Returns a function that caches the result of `work` for some time. All callers in that time get the same result, even while the work is running. */
 export function cacheFor<T>(
   forMs: number,
   work: () => Promise<T>,

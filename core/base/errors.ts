@@ -148,7 +148,7 @@ const OTHER_TYPE = 'server_error';
 
 /** The statuses of errors that the client may retry: the same request can succeed later. */
 const TEMPORARY: ReadonlySet<number> = new Set([408, 429]);
-/** The code of a conflict that the client may retry, because the first call with the key will have ended by then. */
+/** The code of a conflict that the client may retry, because the first call with the same Idempotency-Key will have ended by then. */
 const TEMPORARY_CONFLICT = 'IDEMPOTENCY_KEY_IN_USE';
 
 type Summaries = typeof SUMMARIES;
@@ -172,7 +172,7 @@ function kindIn(status: number, code: string, summary: string): ErrorKind {
 export interface ErrorKind {
   /** HTTP status, 400 to 599. */
   readonly status: number;
-  /** One of the types that the catalog has, because the SDKs know only these. */
+  /** One of the error types in the gateway's catalog, because the SDKs know only these. */
   readonly type: string;
   readonly retryable: boolean;
   /** The message for clients if the code that throws the error gives no better one. */
@@ -193,8 +193,8 @@ export interface DeclaredErrors<Code extends string> {
 }
 
 /**
- * Adds the errors of a package to the catalogue and thereby to the OpenAPI documents: `const { fail } = declareErrors({
- * OFFICE_CLOSED: { status: 403, … } })`.
+ * Adds the errors of a package to the catalog and thereby to the OpenAPI documents: `const { fail } = declareErrors({ OFFICE_CLOSED: {
+ * status: 403, … } })`.
  * @throws when a code is taken or not valid
  */
 export function declareErrors<const Code extends string>(
@@ -247,9 +247,9 @@ export interface ErrorOptions {
   readonly retryAfterSeconds?: number;
   /** 400 replaces the status and type of the code, because the request itself asks for something that the gateway does not serve. */
   readonly status?: 400;
-  /** Replaces the catalogue's `retryable` for this occurrence. */
+  /** Replaces the catalog's value of `retryable` for this occurrence of the error. */
   readonly retryable?: boolean;
-  /** Headers that this answer has in addition to those of all errors, such as `allow`. */
+  /** Headers of this error's answer in addition to those that all error answers have, such as `allow`. */
   readonly headers?: Readonly<Record<string, string>>;
   readonly cause?: unknown;
 }

@@ -46,7 +46,7 @@ export function requireContract(value: unknown, contract: ExtensionContract): vo
     throw new Error(`${who} lacks ${missing.join(', ')}: the contract ${written} requires each as a function`);
   const odd = optional.filter((each) => members[each] !== undefined && typeof members[each] !== 'function');
   if (odd.length > 0)
-    throw new Error(`${who} has ${odd.join(', ')}, and not as a function: leave it out, or make it one`);
+    throw new Error(`${who} has ${odd.join(', ')}, and not as a function: remove the member, or make it a function`);
   if (typeof schema !== 'object' || schema === null)
     throw new Error(`${who} has no schema: write \`schema: { type: 'object', properties: {} }\` if it has no settings`);
 }

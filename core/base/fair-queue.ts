@@ -20,7 +20,7 @@ export class FairQueue<T> {
     return true;
   }
 
-  /** Removes and returns the oldest item of the next account, which then is the last in turn; undefined if empty. */
+  /** Removes and returns the oldest item of the account whose turn it is; undefined if the queue is empty. That account is then the last in turn. */
   shift(): T | undefined {
     const [turn] = this.#byAccount;
     if (turn === undefined) return undefined;

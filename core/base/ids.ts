@@ -1,7 +1,7 @@
 import { v7 } from 'uuid';
 import { takeRandom } from './random';
 
-/** The bytes of the newest id. Node converts them to text, because the UUID library allocates 24 strings for it. */
+/** The bytes of the newest id. Node converts them to text, because the UUID library would allocate 24 strings for each id. */
 const bytes = Buffer.allocUnsafeSlow(16);
 
 /** Returns a UUIDv7: unique, with its creation time in the first 48 bits. */

@@ -2,25 +2,25 @@ import { isDatabaseUnavailable } from './database-availability';
 import type { Stop } from './resources';
 
 export interface Loop {
-  /** Ends the pause. If the work is running, skips the pause after it. */
+  /** Ends the loop's current pause. If the work is running, the loop skips the pause after that run. */
   readonly wake: () => void;
   /** Stops the loop and resolves after the running work has ended. */
   readonly stop: Stop;
 }
 
 interface LoopOptions {
-  /** The pause after each run in milliseconds, or a function that is called then and returns it. */
+  /** The pause after each run in milliseconds, or a function that the loop calls after each run and that returns the pause. */
   readonly everyMs: Pause;
   readonly firstAfterMs?: number;
-  /** The minimum pause while the process is idle. Such loops end their pauses together, and run at once when it is busy again. */
+  /** The minimum pause while the process is idle. Loops with this option end their pauses together, and run at once when the process is busy again. */
   readonly atRestMs?: Pause;
-  /** How many milliseconds after `wake` the pause ends, so that several wakes cause one run; 0 by default. */
+  /** How many milliseconds after a call of `wake` the pause ends, so that several calls cause one run; 0 by default. */
   readonly collectMs?: number;
-  /** Receives the error, and how many times in a row the work has failed. The loop continues. */
+  /** Receives the error of a failed run, and how many times in a row the work has failed. The loop continues. */
   readonly whenFailed: (error: unknown, times: number) => void;
 }
 
-/** The `wake` functions of the loops that pause longer while the process is idle: it has served nothing for a while, so it may see changes later. */
+/** The `wake` functions of the loops that pause longer while the process is idle. A process without requests may see changes later. */
 const resting = new Set<() => void>();
 let isResting = false;
 const WAKE_AFTER_MS = 50;
@@ -39,13 +39,13 @@ export function endRest(): void {
   }, WAKE_AFTER_MS).unref();
 }
 
-/** While the process is idle, loops end their pauses at multiples of this, so that they wake the process together. */
+/** The length of a step. While the process is idle, loops end their pauses at multiples of a step, so that they wake the process together. */
 const REST_STEP_MS = 5_000;
 
-/** How early a timer may run. An early timer must not make the loop wait for another whole step. */
+/** How many milliseconds early a timer may run. An early timer must not make a loop wait for another whole step of 5 s. */
 const EARLY_MS = 50;
 
-/** Returns the pause of a loop in an idle process: until the last step within `ms` from now. A pause shorter than a step stays unchanged. */
+/** Returns the pause of a loop in an idle process: until the last multiple of 5 s within `ms` from now. A pause below 5 s stays unchanged. */
 export function pauseAtRest(ms: number, nowMs: number): number {
   if (ms < REST_STEP_MS) return ms;
   return Math.floor((nowMs + ms + EARLY_MS) / REST_STEP_MS) * REST_STEP_MS - nowMs;

@@ -22,12 +22,12 @@ let log: Logger | undefined;
 /** What policies and plugins have left open in the running reload: counts by owner and kind of resource. */
 let found = new Map<string, Record<string, number>>();
 
-/** Starts to count, because the process serves clients from now on. */
+/** Starts to count the resources that policies and plugins leave open, because the process serves clients from now on. */
 export function countResourceLeaks(toLog: Logger): void {
   log = toLog;
 }
 
-/** Runs a policy's or plugin's work for a configuration and counts what it leaves open: only what it opens at once and keeps the process alive. */
+/** Runs a policy's or plugin's work for a configuration. Counts the resources that it leaves open, if it opens them at once and they keep the process alive. */
 export function detectLeaks<T>(owner: string, work: () => T): T {
   if (log === undefined) return work();
   const before = process.getActiveResourcesInfo();
@@ -61,7 +61,7 @@ function note(by: string, resource: string, count: number): void {
   found.set(by, left);
 }
 
-/** Logs one line for each owner, even if several pipelines have the same policy. */
+/** Logs one line for each policy or plugin that left resources open, even if several pipelines have the same policy. */
 function logFound(): void {
   for (const [by, left] of found)
     log?.warn({ by, left }, 'a policy or plugin left resources open after a reload; each reload adds more');

@@ -18,7 +18,7 @@ export interface Problem {
   readonly known?: readonly string[];
 }
 
-/** What a string can name that has `'x-names'` in its schema. */
+/** The kinds of names that a string setting can contain if its schema has `'x-names'`. */
 export type NamedKind = 'upstream' | 'model';
 
 /** One use of an upstream's or model's name inside a value. Code that knows all names looks it up. */

@@ -46,10 +46,10 @@ interface ShutdownSteps {
 
 /** How long a client may take to read the end of a call that the shutdown cut off, before the process closes its connection. */
 const CUT_OFF_READ_WITHIN_MS = 2_000;
-/** How long closing may take. An unreachable database must not keep a process from ending: what could not be written waits for the next start. */
+/** How long closing all resources may take. An unreachable database must not keep a process from ending: unwritten data waits for the next start. */
 const CLOSE_WITHIN_MS = 30_000;
 
-/** Returns a function that stops the process: at its first call in order, with the given exit code; at its second call at once, with code 1. */
+/** Returns a function that stops the process. Its first call stops in order, with the given exit code; its second call stops at once, with code 1. */
 export function prepareStop(stop: ShutdownSteps, graceMs: number, log: Logger): (exitCode: number) => void {
   let isStopping = false;
   return (exitCode) => {
@@ -99,7 +99,10 @@ function isDoneWithin(ms: number, work: Promise<void>): Promise<boolean> {
   return Promise.race([done, late]);
 }
 
-/** Handles uncaught exceptions. After the first, running work finishes but no new work starts, because the process may be broken. A second ends it at once. */
+/**
+ * Handles uncaught exceptions. After the first one, running work finishes but no new work starts, because the process may be broken. A
+ * second one ends the process at once.
+ */
 export function stopOnFault(stop: (exitCode: number) => void, log: Logger): (fault: unknown, origin: string) => void {
   return (fault, origin) => {
     log.fatal({ error: safeErrorFields(fault), origin }, 'stopping after an unexpected error: running calls finish');
@@ -107,7 +110,7 @@ export function stopOnFault(stop: (exitCode: number) => void, log: Logger): (fau
   };
 }
 
-/** Handles SIGTERM and SIGINT. The first lets running work finish; the second ends the process at once. */
+/** Handles SIGTERM and SIGINT. The first signal lets running work finish; the second one ends the process at once. */
 export function stopOnSignal(stop: (exitCode: number) => void, log: Logger): void {
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     process.on(signal, () => {

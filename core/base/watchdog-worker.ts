@@ -13,9 +13,12 @@ import {
   type WatchdogInput,
 } from './watchdog-messages';
 
-/** How long to wait for a stack. The inspector never answers while the process runs code outside of JavaScript. */
+/** How long the watchdog waits for a stack trace. The inspector never answers while the process runs code outside of JavaScript. */
 const STACK_WITHIN_MS = 1_000;
-/** The most milliseconds that one check adds to the length of a block, unless the pause between two checks is longer. */
+/**
+ * The most milliseconds that one check of the watchdog adds to the measured length of a block. If the pause between checks is longer, that
+ * pause is the limit.
+ */
 const COUNTED_MS = 500;
 const FRAMES_TOLD = 8;
 
@@ -40,9 +43,12 @@ let lookedMs = performance.now();
 let blockedMs = 0;
 /** How long the block must last, in milliseconds, before the next log line. It doubles, so that an endless loop does not fill the log. */
 let tellAtMs: number | undefined;
-/** How long each owner's code has run in the current block, in milliseconds, because a block may include code of several owners. */
+/**
+ * How long the code of each owner (plugin, policy, adapter or Tollgate) has run in the current block of the event loop, in milliseconds. A
+ * block may include code of several owners.
+ */
 const ranMs = new Map<string, number>();
-/** The plugin found in a stack that was taken during the current block. */
+/** The plugin found in a stack trace that was taken during the current block of the event loop. */
 let seenPlugin: string | undefined;
 
 let nextLook: NodeJS.Timeout | undefined;
@@ -79,12 +85,12 @@ function look(): void {
   void tellBlock(Math.round(blockedMs), entered, beat);
 }
 
-/** Returns the owner whose code has run longest in the current block. */
+/** Returns the owner (plugin, policy, adapter or Tollgate) whose code has run longest in the current block of the event loop. */
 function longestOwner(): string {
   return [...ranMs].reduce((longest, other) => (other[1] > longest[1] ? other : longest))[0];
 }
 
-/** Returns the plugin if its code runs without an entered owner; otherwise the owner. */
+/** Returns the owner whose code the process has noted. If that is Tollgate, returns the plugin from the stack trace, if there is one. */
 function nameOf(owner: string, plugin: string | undefined): string {
   return owner === owners[0] ? (plugin ?? owner) : owner;
 }
@@ -92,17 +98,20 @@ function nameOf(owner: string, plugin: string | undefined): string {
 async function tellBlock(forMs: number, entered: string, atBeat: number | undefined): Promise<void> {
   const owner = longestOwner();
   const taken = await stackOfProcess();
-  // Discards a stack that was taken after the block, or while another owner has run longer, because it shows unrelated code.
+  // Discards a stack trace that was taken after the block, or while the code of another owner has run longer, because it shows unrelated code.
   const stack = shared[BEAT] === atBeat && entered === owner ? taken : [];
   const plugin = pluginIn(stack) ?? seenPlugin;
   if (beat === atBeat) seenPlugin = plugin;
   const at = stack.slice(0, FRAMES_TOLD).map(({ functionName, file, line }) => `${functionName} (${file}:${line})`);
-  // The logger is loaded at the first block, because most threads never find one.
+  // The logger is loaded at the first block of the event loop, because most watchdog threads never find a block.
   const { log } = require('./log') as typeof import('./log');
   log.error({ by: nameOf(owner, plugin), blockedMs: forMs, at }, 'the event loop is blocked: no request is served');
 }
 
-/** Returns the plugin with the innermost frame; undefined if none. The process notes only adapters and policies, and not after an `await`. */
+/**
+ * Returns the plugin with the innermost frame of the stack; undefined if none. The stack is needed because the process notes only adapters
+ * and policies, and not after an `await`.
+ */
 function pluginIn(stack: readonly Frame[]): string | undefined {
   for (const { file } of stack)
     for (const [plugin, folder] of folders) if (file.startsWith(folder)) return `plugin ${plugin}`;

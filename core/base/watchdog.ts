@@ -24,13 +24,16 @@ import {
 
 const shared = new Int32Array(new SharedArrayBuffer(4 * Int32Array.BYTES_PER_ELEMENT));
 
-/** How often the process increments the number, and how often the thread checks it. Both happen less often in an idle process, because each wakes it. */
+/**
+ * How often, in milliseconds, the process increments its number in the shared memory, and how often the watchdog thread checks it. Both
+ * happen less often in an idle process, because each wakes it.
+ */
 const BUSY_EVERY_MS = 125;
 const IDLE_EVERY_MS = 1_000;
 const IDLE_AFTER_MS = 5_000;
 /** How long the process must have had no open request before its loops pause longer. */
 const RESTS_AFTER_MS = 10_000;
-/** The event loop counts as blocked only after this many pauses, because the timers of process and thread are not synchronized. */
+/** The event loop counts as blocked only after this many pauses between two checks, because the timers of process and watchdog are not synchronized. */
 const PAUSES_IN_BOUND = 2.5;
 /** How long the event loop may be blocked before the process serves clients, while it loads modules and compiles configurations. */
 const START_BOUND_MS = 10_000;
@@ -52,7 +55,7 @@ const lagSeconds = new Histogram({
   registers: [metrics],
 });
 
-/** The names of the owners by their number. Number 0 stands for all code that has no other owner. */
+/** The names of the owners of code (plugins, policies and adapters) by their number. Number 0 stands for all code that has no other owner. */
 const owners = ['Tollgate'];
 let worker: Worker | undefined;
 
@@ -64,14 +67,17 @@ export function ownerNumber(owner: string): number {
   return owners.push(owner) - 1;
 }
 
-/** Notes whose code the process enters. Returns the previous owner, which the caller must enter again afterwards. Costs one load and one store. */
+/**
+ * Notes which owner's code (plugin, policy or adapter) the process enters. Returns the previous owner, which the caller must enter again
+ * afterwards. Costs one load and one store.
+ */
 export function enter(owner: number): number {
   const outer = shared[OWNER] as number;
   shared[OWNER] = owner;
   return outer;
 }
 
-/** Runs work while its owner is noted as the one whose code runs. */
+/** Runs the work of a plugin, policy or adapter while the shared memory names it as the owner of the running code. */
 export function within<T>(owner: number, work: () => T): T {
   const outer = enter(owner);
   try {
@@ -87,7 +93,7 @@ export function watchPlugin(plugin: string, file: string): void {
 }
 
 interface Watchdog {
-  /** Switches to the shorter bound, because clients are served from now on. Without open requests, loops pause longer. */
+  /** Switches the watchdog to its shorter bound, because clients are served from now on. While no request is open, background loops pause longer. */
   serving(requests: OpenRequests): void;
   readonly stop: Stop;
 }
@@ -134,7 +140,7 @@ export function startWatchdog(log: Logger): Watchdog {
     serving: (open) => {
       boundMs = SERVING_BOUND_MS;
       requests = open;
-      // Applies the new bound at once, because the first client may arrive before the next beat.
+      // Applies the watchdog's new bound at once, because the first client may arrive before the process next increments its number.
       beatNow();
       open.onBegin(() => {
         hasBegun = true;

@@ -1,7 +1,7 @@
 import { performance } from 'node:perf_hooks';
 import { getOrInsert } from '../base/collections';
 
-/** A charged, unstreamed answer, as a client gets it that repeats the call. */
+/** A charged, unstreamed answer, in the form in which a client that repeats the call gets it. */
 export interface StoredAnswer {
   readonly status: number;
   /** The headers as a flat list: name, value, name, value… */
@@ -55,7 +55,10 @@ export class AnswerStore {
     return this.#bytes;
   }
 
-  /** Notes that a call is open. Returns a function that notes its end and stores its answer, if there is one; only its first call counts. */
+  /**
+   * Notes that a call is open. Returns a function that notes the call's end and stores its answer, if there is one. Only the first use of
+   * the function counts.
+   */
   begin(rid: string, accountId: string): (answer: StoredAnswer | undefined) => void {
     let ended: () => void = () => undefined;
     this.#open.set(

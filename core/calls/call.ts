@@ -36,9 +36,9 @@ export interface ModelRequest extends UpstreamCall, AskedFor {
   readonly modelRequested: string;
   /** The most output tokens per choice that the client allows; undefined if the client sets no limit. */
   readonly maxOutputTokens: number | undefined;
-  /** What the vendor reads for this call, as counts from which the hold is computed. */
+  /** Counts of what the vendor reads for this call. The gateway computes the hold (the money reserved for the call) from them. */
   readonly reading: CostFactors;
-  /** Whether the operator refuses calls with tools or members that have no price, for all upstreams. */
+  /** Whether the operator refuses calls whose tools or request members have no price, whatever the upstream. */
   readonly refusesUnpriced?: boolean;
   /** The number of inputs of an embeddings call, each up to the context window; undefined for other calls. */
   readonly inputs?: number | undefined;
@@ -80,7 +80,7 @@ export interface Settlement {
 /** The call field that reserve-settle writes: the hold that covers the call. */
 export interface Reservation {
   readonly rid: string;
-  /** What to do with a stream whose client disconnects: `settle` charges what was relayed, `drain` reads the upstream to its end. */
+  /** What to do with a stream whose client disconnects: `settle` charges what the upstream has probably produced, `drain` reads the stream to its end. */
   readonly onClientAbort: 'settle' | 'drain';
   /** Settles the call, at once or within 250 ms. Only the first `ending` counts; later calls of this function return its settlement. */
   settle(ending: Ending): MaybeLater<Settlement>;
@@ -130,7 +130,7 @@ export interface RoutingFacts {
   explained: RoutingExplanation | undefined;
   /** How often the client's SDK says it has retried; undefined for a first attempt or if the SDK does not say. */
   clientRetry: number | undefined;
-  /** The intent of a call with an Idempotency-Key, from reserve-settle. A late settle and a recovery read it from the usage record. */
+  /** The intent of a call (its Idempotency-Key), from reserve-settle. A late settle and a recovery read it from the usage record. */
   intent: Intent | undefined;
 }
 
@@ -238,7 +238,7 @@ export function mayBeField(name: string): boolean {
 export interface Declared {
   /** How many calls and other requests of a key and of an account may run at once; from key-auth. */
   readonly concurrentCalls?: ConcurrencyLimits;
-  /** strategy-routing: the pipeline also sends calls to upstreams that speak another protocol. */
+  /** Whether strategy-routing also sends calls to upstreams that speak another protocol than the client. */
   readonly translates?: true;
 }
 
@@ -278,7 +278,7 @@ export interface CallFacts {
   charged: Usage | undefined;
   /** The cost at the upstream's prices, in 1e-8 USD. It serves to compare upstreams and does not depend on the customer's prices. */
   upstreamCostE8: bigint;
-  /** The part of the call in a rollout; null: in none; undefined: the rollouts were not checked. */
+  /** The rollout that includes the call, and the call's group in it; null if there is none; undefined if the rollouts were not checked. */
   rollout: RolloutPart | null | undefined;
 }
 
@@ -501,7 +501,7 @@ export class Call implements Partial<CallFields> {
     return this.#ending;
   }
 
-  /** Runs the first `left` handlers, the last of them first. A handler that fails does not stop the others. */
+  /** Runs the first `left` end-of-call handlers, the last of them first. A handler that fails does not stop the others. */
   #finish(endings: readonly EndingWork[], left: number): MaybeLater<void> {
     for (let at = left - 1; at >= 0; at -= 1) {
       try {

@@ -25,8 +25,8 @@ const NO_TOOLS: readonly ToolUse[] = [];
 type PricedRequest = Pick<ModelRequest, 'reading' | 'refusesUnpriced'>;
 
 /**
- * Removes candidates that have no price for what a call uses. If no candidate has a price for a tool or extra, keeps those whose upstream
- * allows unpriced ones.
+ * Removes candidates that have no price for what a call uses. If no candidate has a price for a tool or another extra that the vendor
+ * charges separately, keeps those whose upstream allows unpriced extras.
  * @throws MODEL_NOT_PRICED when none is left
  */
 export function pricedCandidates(candidates: readonly Candidate[], asked: PricedRequest): readonly Candidate[] {
@@ -58,12 +58,12 @@ function isPriced({ meters, models }: Extra, candidate: Candidate): boolean {
   return meters?.every((meter) => !candidate.model.price.unpriced.has(meter)) ?? false;
 }
 
-/** A further model that the upstream may run for a call, at the customer's price. */
+/** A model that the upstream may run for a call in addition to the requested one, at the customer's price. */
 interface FurtherModel extends Pick<NeededModel, 'maxOutputTokens'> {
   readonly model: ModelEntry;
 }
 
-/** Returns the further models of a call that the candidate's upstream has. */
+/** Returns the models of the candidate's upstream that a call may use in addition to the requested one. */
 export function furtherModels(
   models: readonly NeededModel[],
   { upstream, priceOf = upstreamPrice }: Pick<Candidate, 'upstream' | 'priceOf'>,
@@ -77,7 +77,7 @@ export function furtherModels(
 const NO_EXTRAS: readonly Extra[] = [];
 const NOTHING: readonly string[] = [];
 
-/** Returns the names of extras of a call that have no price at the candidate and that no usage report counts. */
+/** Returns the names of a call's extras (what the vendor charges separately) that have no price at the candidate and that no usage report counts. */
 export function unpricedUnseen({ extras = NO_EXTRAS }: CostFactors, candidate: Candidate): readonly string[] {
   if (extras.length === 0) return NOTHING;
   // Skips extras with meters, because usage reports count their tokens separately.
@@ -96,7 +96,7 @@ function withVariants(candidates: readonly Candidate[], { asked }: CostFactors):
   });
 }
 
-/** The member of a request that asks for each kind of variant. All protocols use the same names. */
+/** The member of a request that asks for each kind of variant (service tier, speed, region). All protocols use the same names. */
 const MEMBERS = { tier: 'service_tier', speed: 'speed', geo: 'inference_geo' } as const;
 
 /** Rejects a call if its key may not use the model. Reads the key's settings again before it rejects, because newer ones may allow the model. */
@@ -145,8 +145,8 @@ export function refusedVersion(
 }
 
 /**
- * Returns the candidate whose upstream stores the vendor object that a call names, with the credential that created the object. It may be
- * ejected, because no other candidate can answer.
+ * Returns the candidate whose upstream stores the vendor object that a call names, with the credential that created the object. The
+ * upstream may be ejected (paused after failures), because no other candidate can answer.
  * @throws MODEL_NOT_SUPPORTED, ALL_PROVIDERS_FAILED, UPSTREAM_RATE_LIMITED
  */
 export function keptCandidate<C extends Pick<Candidate, 'upstream'>>(
@@ -181,7 +181,7 @@ export function keptCandidate<C extends Pick<Candidate, 'upstream'>>(
   return { ...candidate, upstream: pinnedTo(candidate.upstream, credential) };
 }
 
-/** Returns the estimated input tokens of a call at a model. The context window limits them, for each input of an embeddings call. */
+/** Returns the estimated input tokens of a call at a model. The limit is the context window; for an embeddings call, each input has that limit. */
 export function estimatedInput(
   { inputTokensEstimate, inputs = 1 }: Pick<ModelRequest, 'inputTokensEstimate' | 'inputs'>,
   { context = Number.POSITIVE_INFINITY }: Partial<Pick<ModelEntry, 'context'>> = {},

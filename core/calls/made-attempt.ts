@@ -48,7 +48,7 @@ export function upstreamRequestId(headers: ExchangeHead['headers']): string | un
   return text?.slice(0, MAX_REQUEST_ID_LENGTH);
 }
 
-/** Returns the attempt in the form of upstream_attempts. `number` is its number within the call; undefined: its place in the list. */
+/** Returns the attempt in the form of a row of upstream_attempts. `number` is its number within the call; undefined stands for its position in the list. */
 export function recordedAttempt(made: MadeAttempt, number?: number): RecordedAttempt {
   const { startedAtMs, cause, outcome, status, ms } = made;
   const { upstream, model } = made.candidate;
@@ -70,7 +70,7 @@ export function recordedAttempt(made: MadeAttempt, number?: number): RecordedAtt
   };
 }
 
-/** Returns a pass in recorded form. It copies each member, because object spreads would cost more than the rest of the record. */
+/** Returns a pass (one run of a model) in recorded form. It copies each member, because object spreads would cost more than the rest of the record. */
 export function recordedPass({ model, tier, speed, geo, counts }: Pass): Record<string, string | number | undefined> {
   const pass: Record<string, string | number | undefined> = { model, tier, speed, geo };
   for (const [meter, count] of counts) pass[meter] = count;

@@ -29,7 +29,7 @@ export class NewIds {
   readonly #rules: readonly (readonly [SharedObject, KeptRule])[];
   readonly #items: RequestTable['items'];
   #found = new Map<string, CollectedIds>();
-  /** The newest object of each kind. */
+  /** The newest vendor object of each kind that the answers have created. */
   readonly #newest = new Map<SharedObject, CollectedIds>();
 
   constructor(protocol: Protocol, makes: readonly SharedObject[]) {
@@ -65,7 +65,7 @@ export class NewIds {
     }
   }
 
-  /** Returns the objects found since the previous `take`, and forgets them. */
+  /** Returns the vendor objects found since the previous `take`, and forgets them. */
   take(): readonly FoundId[] {
     const found = [...this.#found.values()];
     this.#found = new Map();
@@ -82,7 +82,7 @@ export class NewIds {
     this.#newest.set(kind, found);
   }
 
-  /** Adds an item to the newest object of its kind, if the same upstream created that object. */
+  /** Adds an item to the newest vendor object of its kind, if the same upstream created that object. */
   #noteItem(candidate: Candidate, kind: SharedObject, item: unknown): void {
     const id = memberOf(item, 'id');
     const owner = this.#newest.get(kind);
@@ -110,7 +110,7 @@ function pathIn(events: EventPaths | undefined, name: string): readonly string[]
   return events !== undefined && Object.hasOwn(events, name) ? events[name] : undefined;
 }
 
-/** Returns the value at a path of a parsed value, or of JSON text in a Buffer. */
+/** Returns the value at a path of a value that is already parsed, or of JSON text in a Buffer. */
 function valueAt(value: unknown, path: readonly string[]): unknown {
   if (!(value instanceof Buffer)) return path.reduce(memberOf, value);
   const place = findPlace([value], path);

@@ -66,5 +66,5 @@ class DetachedCalls {
   }
 }
 
-/** The counts of this process, which all its pipelines share. */
+/** The counts of calls without a client in this process, which all its pipelines share. */
 export const DETACHED_CALLS = new DetachedCalls();

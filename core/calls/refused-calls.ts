@@ -63,14 +63,14 @@ export function startRefusedCalls(options: RefusedCallsOptions): RefusedCalls {
         log.warn({ reason: String(error) }, 'usage records of refused calls could not be written to Postgres');
     }
   };
-  // The loop writes one batch at a time. Meanwhile new records collect for the next batch, at most `maxWaiting`.
+  // The loop writes one batch of records at a time. New records collect meanwhile for the next batch, at most `maxWaiting`.
   const loop = startLoop(
     async () => {
       const finished = sums.take(second());
       if (waiting.length > 0 || finished.length > 0) await write(finished);
     },
     {
-      // The loop writes a sum after its second has ended. For all other records `add` wakes it.
+      // The loop writes a second's sum of refused calls after that second has ended. For all other records, `add` wakes the loop.
       everyMs: () => (sums.isEmpty ? IDLE_EVERY_MS : writeEveryMs),
       firstAfterMs: writeEveryMs,
       collectMs: writeEveryMs,
@@ -114,7 +114,10 @@ class SummedRefusals {
   /** `maxGroups`: the most groups (key, error code and second) at a time. */
   constructor(private readonly maxGroups: number) {}
 
-  /** Adds a record of this second. Returns whether to write it alone (`single`), whether a sum counts it, or whether there was no room for its group. */
+  /**
+   * Adds a record of the current second. Returns whether to write the record alone (`single`), a sum counts it (`summed`), or its group had
+   * no room (`dropped`).
+   */
   add(record: UsageRecord, second: number): 'single' | 'summed' | 'dropped' {
     const id = `${record.keyId} ${record.errorCode ?? ''} ${second}`;
     const group = this.#groups.get(id) ?? { second, recorded: 0, sum: undefined };
@@ -126,8 +129,8 @@ class SummedRefusals {
       group.recorded += 1;
       return 'single';
     }
-    // The sum has no `firstTokenMs`, because one time would count for several calls, and no session, because the calls may belong to several
-    // sessions.
+    // The sum of several calls has no `firstTokenMs`, because one time would count for all of them. It has no session, because the calls may belong
+    // to several sessions.
     const unlike = { firstTokenMs: undefined, sessionId: undefined, agentId: undefined };
     group.sum = { ...(group.sum ?? record), ...unlike, calls: (group.sum?.calls ?? 0) + 1 };
     return 'summed';

@@ -2,10 +2,10 @@ import type { RoutingFacts } from './call';
 
 export const ROUTING_HEADER = 'X-Tollgate-Routing';
 
-/** The most candidates in the header, because common proxies reject longer headers. */
+/** The most candidates in the routing header, because common proxies reject longer headers. */
 const MAX_CANDIDATES = 8;
 
-/** Returns the ranking and its outcome as JSON; undefined unless the client asked for it and its key may debug. */
+/** Returns the ranking of the candidates and the attempts as JSON; undefined unless the client asked for them and its key may debug. */
 export function routingHeader({ explained, of, attempts }: RoutingFacts): string | undefined {
   if (explained === undefined) return undefined;
   const candidates = explained.candidates.slice(0, MAX_CANDIDATES);

@@ -66,7 +66,7 @@ export class SessionIds {
 
   /** Returns the name of a part of the vendor's prompt cache that only this account uses; without `name`, the account's default part. */
   cacheName(accountId: string, name?: string): string {
-    // The key of this hash differs from that of recorded ids, because clients can read their recorded ids.
+    // This hash has another secret key than the hash of recorded session ids, because clients can read their recorded ids.
     const digest = createHmac('sha256', `cache ${this.#secret}`).update(JSON.stringify([accountId, name]));
     return digest.digest('hex').slice(0, CACHE_NAME_CHARACTERS);
   }

@@ -90,7 +90,7 @@ export function startTopAccounts({ database, log, most, everyMs = ASKED_EVERY_MS
     help: 'Calls with a valid key of the accounts that spend most; `other` sums up all other accounts.',
     labelNames: ['account'],
     registers,
-    // Prometheus reads this metric first, so its `collect` updates all three.
+    // Prometheus reads this metric first, so its `collect` function updates all three metrics of accounts.
     collect: count,
   });
   const tokens = new Counter({

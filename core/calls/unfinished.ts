@@ -10,14 +10,14 @@ import type { Call, CallFields, Ending, ModelRequest, StreamAnswer } from './cal
  * until the gateway cancelled it.
  */
 
-/** How long the gateway waits for the end of an answer, if most answers end sooner. */
+/** How long the gateway still reads a stream after its client has disconnected, if the stream need not be read to its end. */
 const BRIEFLY_MS = 10_000;
-/** How long the gateway reads an answer to its end. The upstream's own timeouts end most readings earlier. */
+/** How long the gateway reads an answer to its end after the client has disconnected. The timeouts of the upstream end most readings earlier. */
 const TO_ITS_END_MS = 900_000;
 
 type PaidCall = Pick<Call, 'isCutOff' | 'leftAtMs'> & Pick<CallFields, 'request' | 'reservation' | 'meter'>;
 
-/** Returns for how many milliseconds the gateway reads the answer of an upstream that accepted a request after the client has disconnected. */
+/** Returns for how many milliseconds the gateway still reads an upstream's answer after the client has disconnected. */
 export function drainMs(
   { request, reservation }: Pick<PaidCall, 'request' | 'reservation'>,
   { stopsOnCancel }: Candidate['upstream'],
@@ -40,7 +40,7 @@ export function thinkingMs(request: ModelRequest, candidate: Candidate, health: 
 /** What is known about a stream that ends incomplete. */
 interface UnfinishedStream extends Pick<StreamAnswer, 'candidate' | 'chunks' | 'headAtMs'> {
   readonly hasContent: boolean;
-  /** Whether the gateway ended the stream, because the time for reading after the client's disconnect was over. */
+  /** Whether the gateway ended the stream, because its time limit for reading after the client's disconnect had passed. */
   readonly isCancelled: boolean;
   /** How long the gateway waited for the client to read; undefined if it never waited. */
   readonly clientPauses: Pauses | undefined;
@@ -55,12 +55,13 @@ export function endingOfStream(call: PaidCall, stream: UnfinishedStream, health:
     const ms = performance.now() - headAtMs - (chunks.pauses?.totalMs ?? 0);
     return partial(call, candidate, producedIn(ms, call.request, candidate, health));
   }
-  // A stop ends streams that wait for clients. Otherwise, the client caused the break only if the gateway paused reading for it.
+  // If a stopping process ends a stream, the client caused it if the stream waited for the client to read. Otherwise, the client caused the break
+  // only if the gateway paused reading from the upstream for it.
   const isByClient = (isCutOff ? clientPauses : chunks.pauses)?.wasLong === true;
   return isByClient && hasContent ? partial(call, candidate) : RELEASED;
 }
 
-/** Returns how a call is charged whose upstream accepted it but did not begin to answer. */
+/** Returns how a call is charged if the upstream accepted it but did not begin to answer. */
 export function endingOfUnanswered(
   call: PaidCall,
   candidate: Candidate,

@@ -20,7 +20,7 @@ import { attemptCostE14, type MadeAttempt, recordedAttempt, recordedPass } from 
  * record is read, so that calls need not load it. Times are RFC 3339 with milliseconds, UTC. A member without a value is absent.
  */
 export interface UsageRecord extends RecordedFields {
-  /** The charged model runs (passes), each with its meters; absent if the token counts alone say the same. */
+  /** The charged passes (runs of a model), each with its meters; absent if the token counts alone say the same. */
   readonly passes?: readonly Readonly<Record<string, string | number | undefined>>[] | undefined;
   /** Why the counts may be wrong or incomplete, such as `unknown`; absent if there is no doubt. */
   readonly flags?: readonly string[] | undefined;
@@ -147,7 +147,7 @@ function isPlain({ model, tier, speed, geo, counts }: Pass): boolean {
   return true;
 }
 
-/** Returns the routing to record; undefined if there was one candidate, one attempt at most, no client retry and no intent. */
+/** Returns the routing to record; undefined if there was one candidate, at most one attempt, no client retry and no Idempotency-Key. */
 function routingOf({ candidates, of, attempts, clientRetry, intent }: RoutingFacts): UsageRecord['routing'] {
   const isPlain = of < 2 && attempts.length < 2 && clientRetry === undefined && intent === undefined;
   return isPlain ? undefined : { candidates, of, attempts, clientRetry, intent };

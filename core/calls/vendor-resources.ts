@@ -25,7 +25,7 @@ export interface NewVendorResource extends VendorResource {
 
 /** An item, with the upstream and credential of the object that it belongs to. */
 interface VendorItem extends VendorResource {
-  /** The object of the item: all items of one object have the same value. */
+  /** Identifies the object that the item belongs to: all items of one object have the same value. */
   readonly owner: string;
 }
 
@@ -44,7 +44,7 @@ export interface VendorResources {
    * @throws DATABASE_UNAVAILABLE
    */
   findItems(accountId: string, ids: readonly string[]): Promise<ReadonlyMap<string, VendorItem>>;
-  /** Resolves when all objects are written to Postgres, or after 250 ms. The process writes the rest later and can find it meanwhile. */
+  /** Resolves when all vendor objects are written to Postgres, or after 250 ms. The process writes the rest later and can find them meanwhile. */
   add(objects: readonly NewVendorResource[]): Promise<void>;
   close: Stop;
 }
@@ -52,9 +52,9 @@ export interface VendorResources {
 export interface VendorResourcesOptions {
   readonly database: Knex;
   readonly log: Logger;
-  /** The most objects of one account. A job deletes the oldest ones above this number. */
+  /** The most vendor objects of one account. A job deletes the oldest ones above this number. */
   readonly maxVendorResources: number;
-  /** The most objects that wait to be written to Postgres. */
+  /** The most vendor objects that wait to be written to Postgres. */
   readonly maxWaiting?: number;
   readonly clearEveryMs?: number;
 }
@@ -186,12 +186,12 @@ function hashOf(id: string): string {
   return createHash('sha256').update(id).digest('hex');
 }
 
-/** Returns the first half of an item's hash. It halves the index and is still too long for a collision by chance. */
+/** Returns the first half of an item's hash. Half a hash halves the size of the index and is still too long for a collision by chance. */
 function itemHashOf(id: string): string {
   return hashOf(id).slice(0, 32);
 }
 
-/** Drops the oldest waiting objects during a long outage of Postgres. Calls that name a lost object get 404; no other account gets it. */
+/** Drops the oldest vendor objects that wait for Postgres during a long outage. Calls that name a dropped object get 404; no other account can use it. */
 function loseOldest(waiting: Map<string, Waiting>, most: number): void {
   for (const [key, { written }] of waiting) {
     if (waiting.size <= most) return;
@@ -202,8 +202,8 @@ function loseOldest(waiting: Map<string, Waiting>, most: number): void {
 }
 
 /**
- * Inserts objects. An object of the same account gets the newest counts. An object of another account stays unchanged until it expires. An
- * answer may name one, because `sharedObjects` can allow a call to use it, but the object's account stays the same.
+ * Inserts vendor objects. If the account already has the object, it gets the newest token counts. An object of another account stays
+ * unchanged until it expires. An answer may name such an object, because `sharedObjects` can allow a call to use it.
  */
 const INSERT = `
   INSERT INTO vendor_resources AS known
@@ -219,7 +219,7 @@ const INSERT = `
   WHERE known.account_id = excluded.account_id OR known.expires_at < now()
   RETURNING 1`;
 
-/** Returns how many objects were written. One statement cannot write an object twice, so the first account that names an object owns it. */
+/** Writes vendor objects and returns how many were written. One statement cannot write an object twice, so the first account that names an object owns it. */
 async function insert(database: Knex, rows: readonly Row[]): Promise<number> {
   const first = new Map<string, object>();
   for (const { days, items, ...row } of rows) {
@@ -231,7 +231,7 @@ async function insert(database: Knex, rows: readonly Row[]): Promise<number> {
   return written.rows.length;
 }
 
-/** Deletes expired objects, and the oldest objects of accounts that have too many. */
+/** Deletes expired vendor objects, and the oldest ones of accounts that have too many. */
 async function clear(database: Knex, maxVendorResources: number): Promise<void> {
   await database('vendor_resources').where('expires_at', '<', database.fn.now()).delete();
   const full: string[] = await database('vendor_resources')
@@ -256,7 +256,7 @@ interface Stored {
   readonly output_tokens: bigint | null;
 }
 
-/** Finds an object. Ids are random; if two upstreams still created the same id, returns the newer object. */
+/** Finds a vendor object by its hash. Ids are random; if two upstreams still created the same id, returns the newer object. */
 async function findStored(
   database: Knex,
   accountId: string,
@@ -282,9 +282,9 @@ interface StoredItem extends Stored {
 }
 
 /**
- * Finds items by their hashes. The inner query has only the condition on items. With a second one Postgres would also read the index of all
- * objects of the account. The hashes come from a subquery, because with many literal hashes Postgres would expect to match most of the
- * table.
+ * Finds items of vendor objects by their hashes. The inner query has only the condition on items. With a second condition, Postgres would
+ * also read the index of all objects of the account. The hashes come from a subquery, because with many literal hashes Postgres would
+ * expect to match most of the table.
  */
 const FIND_ITEMS = `
   SELECT replace(item::text, '-', '') AS item, encode(hash, 'hex') AS owner, account_id, upstream, credential, input_tokens,

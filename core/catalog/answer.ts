@@ -6,7 +6,7 @@ import type { Usage } from './usage';
  */
 export type AnswerEvent =
   | { readonly kind: 'begin'; readonly id?: string | undefined; readonly model?: string | undefined }
-  /** A part begins. Parts of one choice may overlap; `at` is the part's number, counted from 0 over the whole answer. */
+  /** A part of the answer begins. Parts of one choice may overlap; `at` is the part's number, counted from 0 over the whole answer. */
   | ({ readonly kind: 'open'; readonly at: number; readonly choice: number; readonly part: OpenPart } & Counting)
   /** More text of a part: of its content, or of a tool's input. */
   | ({ readonly kind: 'add'; readonly at: number; readonly text: string } & Counting)
@@ -19,14 +19,14 @@ export type AnswerEvent =
       readonly kind: 'finish';
       readonly choice: number;
       readonly reason: FinishReason;
-      /** The stop sequence; for `broken` and `unknown`, the vendor's own word. */
+      /** The stop sequence that ended the answer; for the reasons `broken` and `unknown`, the vendor's own word for the reason. */
       readonly stop?: string | undefined;
     }
   /** The usage so far; later events complete it (`mergeUsage`). `isFinal`: no content follows. */
   | { readonly kind: 'usage'; readonly usage: Usage; readonly isFinal?: boolean }
   /** The end of the answer. No event follows. */
   | { readonly kind: 'end' }
-  /** An error of the upstream. `body`: what `judge` receives; absent: the whole event or answer. */
+  /** An error of the upstream. `body` is what the adapter's `judge` receives; without `body`, it receives the whole event or answer. */
   | { readonly kind: 'error'; readonly error: AnswerError; readonly body?: unknown };
 
 /** The number of UTF-8 bytes of an event's content, if it differs from that of its text. */

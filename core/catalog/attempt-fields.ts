@@ -5,11 +5,11 @@ import { listOf, oneOf, orNull, shape } from '../http/shape';
 import { PASS } from './usage-fields';
 
 /**
- * Why an attempt was made, or how it ended, to explain why a vendor's invoice differs from what customers were charged: `answered`: its
- * usage was reported and charged. `unknown`: as `answered`, but the request or the usage report had something that no table has.
- * `estimated`: it answered without a usable report, and the gateway counted its usage. `left`: the client disconnected before the usage was
- * reported. `failed`: it did not answer, or broke off. `mirror`: a rollout sent it a copy of a call that another upstream answered. `test`:
- * an operator tested the upstream.
+ * Why an attempt was made, or how it ended, to explain why a vendor's invoice differs from what customers were charged. `answered`: the
+ * attempt's usage was reported and charged. `unknown`: as `answered`, but the request or the usage report had something that the gateway
+ * does not know. `estimated`: the upstream answered without a usable report, and the gateway counted the usage. `left`: the client
+ * disconnected before the usage was reported. `failed`: the upstream did not answer, or broke off. `mirror`: a rollout sent the upstream a
+ * copy of a call that another upstream answered. `test`: an operator tested the upstream.
  */
 export const ATTEMPT_CAUSES = ['answered', 'unknown', 'estimated', 'left', 'failed', 'mirror', 'test'] as const;
 export type AttemptCause = (typeof ATTEMPT_CAUSES)[number];
@@ -33,7 +33,7 @@ export interface RecordedAttempt {
   /** Milliseconds until the upstream answered or failed. */
   readonly ms: number;
   readonly upstreamRequestId?: string | undefined;
-  /** The usage of the attempt, in the form of a usage record; absent if unknown. */
+  /** The usage of the attempt, as the list of passes that a usage record has; absent if unknown. */
   readonly passes?: readonly Readonly<Record<string, string | number | undefined>>[] | undefined;
   /** Whether the upstream reported the whole usage of the attempt. */
   readonly isReported: boolean;
@@ -46,7 +46,7 @@ interface AttemptField {
   readonly sql: 'text' | 'int' | 'timestamptz' | 'boolean' | 'jsonb' | 'numeric';
   readonly recorded: keyof RecordedAttempt;
   readonly shape: Schema;
-  /** The value of the column if the record has none: the attempt's position in the list, its upstream's name, or the word `answered`. */
+  /** What the column gets if the recorded attempt lacks the value: the attempt's position in the list, its upstream's name, or the word `answered`. */
   readonly fallback: 'place' | 'upstream' | 'answered' | undefined;
 }
 

@@ -70,7 +70,7 @@ export interface Upstream {
   readonly allowPrivate: boolean;
   readonly timeouts: Timeouts;
   readonly streamUsage: boolean;
-  /** Whether it gets translated calls of other protocols: `last`, after upstreams that speak the call's protocol; `never`; or `equal` to them. */
+  /** Whether the upstream gets translated calls of other protocols: `last`, after upstreams that speak the call's protocol; `never`; or `equal` to them. */
   readonly translate?: Translate | undefined;
   /** Whether the upstream accepts `response.create` over a WebSocket; otherwise the gateway sends each call as a POST. */
   readonly webSocket?: boolean | undefined;
@@ -78,13 +78,13 @@ export interface Upstream {
   readonly traceContext?: boolean | undefined;
   /** The versions of the Messages protocol that the upstream accepts; undefined for all. */
   readonly versions?: ReadonlySet<string> | undefined;
-  /** The paths of numbers in usage reports, and the names without a price, that raise no alarm. */
+  /** The paths of numbers in usage reports, and the names of things without a price, that raise no alarm because they cost nothing. */
   readonly ignoreUsage: ReadonlySet<string>;
   /** Whether the upstream stops working, and charging, when the gateway cancels a call; undefined if the operator has not configured it. */
   readonly stopsOnCancel?: boolean | undefined;
   /** Whether a call that names no part of the upstream's prompt cache gets a part that only its account uses. */
   readonly isolateCaches?: boolean | undefined;
-  /** Members of requests that are in no table and that cost nothing at this upstream. */
+  /** Members of requests that the gateway does not know and that cost nothing at this upstream. */
   readonly freeMembers?: ReadonlySet<string> | undefined;
   /** Whether requests with tools or members that have no price are forwarded or refused; undefined forwards them. */
   readonly unpricedTools?: UnpricedTools | undefined;
@@ -111,7 +111,7 @@ export interface ModelEntry {
   readonly protocols?: readonly Protocol[] | undefined;
   /** Replaces the upstream's `translate` for this model. */
   readonly translate?: Translate | undefined;
-  /** How translated calls set the amount of reasoning for the model; undefined: they do not set it. */
+  /** How translated calls set the amount of reasoning for the model; undefined if they must not set it. */
   readonly reasoning?: ReasoningSetting | undefined;
   /** The expected output tokens of a call without a limit, for comparing candidates. The hold always covers `maxOutput`. */
   readonly estimatedMaxTokens: number;
@@ -125,7 +125,7 @@ export interface ModelEntry {
   readonly normalizes?: Normalizing | undefined;
   /** How many tokens the vendor adds to a call with tools. */
   readonly toolOverheadTokens: number;
-  /** How often a call without a limit may use a vendor's tool, by the tool's meter; once for a meter that is absent. */
+  /** How often a call without a limit may use a vendor's tool, by the tool's meter. A tool whose meter is absent may be used once. */
   readonly toolUses?: ReadonlyMap<Meter, number> | undefined;
   readonly price: Price;
   /** The release day, such as 2026-03-05; undefined if unknown. */
@@ -151,8 +151,8 @@ const ANSWERING = new WeakMap<ModelEntry, Map<string, ModelEntry>>();
 const MAX_ANSWERING = 1_000;
 
 /**
- * Returns the entry of the model that ran a pass, because another model than the requested one may answer. A name that the upstream's
- * configuration lacks counts as the requested model, because many vendors answer with the name of a snapshot.
+ * Returns the entry of the model that ran a pass (one run of a model), because another model than the requested one may answer. A name that
+ * the upstream's configuration lacks counts as the requested model, because many vendors answer with the name of a snapshot.
  */
 export function entryOf(asked: Pick<Candidate, 'upstream' | 'model'>, { model: name }: Pass): ModelEntry {
   const { model } = asked;
@@ -312,7 +312,7 @@ export function translationTarget(
   return adapter && { dialect: dialect ?? 'own', adapter };
 }
 
-/** Returns the protocols in which clients may call a model through a strategy: its own, and those that the gateway translates for it. */
+/** Returns the protocols in which clients may call a model through a routing strategy: the model's own, and those that the gateway translates for it. */
 export function callableIn(entry: Entry): readonly Protocol[] {
   const translated = TRANSLATED.filter((protocol) => translationTarget(entry, protocol) !== undefined);
   return translated.length === 0 ? protocolsOf(entry) : [...protocolsOf(entry), ...translated];

@@ -28,7 +28,7 @@ export interface Conversation {
   readonly verbosity?: 'low' | 'medium' | 'high' | undefined;
   /** The client's key for the part of the vendor's prompt cache that the call may use. */
   readonly cacheKey?: string | undefined;
-  /** An id of the end user, with which the vendor detects abuse. */
+  /** An id of the end user, with which the vendor recognizes abuse. */
   readonly user?: string | undefined;
 }
 
@@ -120,11 +120,11 @@ export interface RefusalPart {
 
 /** An opaque value that only the upstream that made it accepts. */
 export interface Signature {
-  /** The name of the upstream that made it. */
+  /** The name of the upstream that made the signature. */
   readonly upstream: string;
-  /** The dialect in which the upstream made it. */
+  /** The dialect in which the upstream made the signature. */
   readonly dialect: string;
-  /** The text that the dialect's request writer sends back to the upstream. */
+  /** The signature's text, which the dialect's request writer sends back to the upstream. */
   readonly value: string;
 }
 
@@ -142,7 +142,7 @@ export interface Tool {
   readonly format?: unknown;
 }
 
-/** Which tools the model must call. `auto`: it decides; `none`: none; `required`: at least one; `tool`: this one. */
+/** Which tools the model must call. `auto`: the model decides; `none`: no tool; `required`: at least one tool; `tool`: the named tool. */
 export type ToolChoice = 'auto' | 'none' | 'required' | { readonly tool: string; readonly input?: Tool['input'] };
 
 /** The format that the answer must have: any JSON, or JSON that matches a schema. */

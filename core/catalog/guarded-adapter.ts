@@ -81,7 +81,7 @@ function soundEvents(events: readonly AnswerEvent[]): readonly AnswerEvent[] {
   for (const event of events) {
     if (event.kind === 'usage') mustBePasses(event.usage);
     if (event.kind === 'add' && typeof event.text !== 'string')
-      throw new TypeError('expected `add` with a string `text`');
+      throw new TypeError('expected an answer event `add` of the adapter to have a string `text`');
   }
   return events;
 }
@@ -115,10 +115,10 @@ export function guardOf(name: string): Guard {
   };
 }
 
-/** Checks the shape of a usage, because an adapter's author may not use a TypeScript compiler. Only the meter checks the counts. */
+/** Checks the structure of the usage that an adapter returns, because its author may not use a TypeScript compiler. Only the metering checks the counts. */
 function mustBePasses({ passes }: Usage): void {
   if (!Array.isArray(passes) || !passes.every(({ counts }) => counts instanceof Map))
-    throw new TypeError('expected usage as { passes: [{ counts: Map }] }');
+    throw new TypeError('expected the adapter to report usage as { passes: [{ counts: Map }] }');
 }
 
 const faults = new Counter({

@@ -13,7 +13,7 @@ import {
 /** The price of a million tokens in E8 (1e-8 USD), by meter. The configuration has it in decimal USD. */
 export type Rates = Readonly<Record<TokenMeter, bigint>>;
 
-/** The rates of a pass. The rates in `above` apply instead if the input of the pass, cache included, has more than `tokens` tokens. */
+/** The rates of a pass (one run of a model). If the input of the pass, cache included, has more than `tokens` tokens, the rates in `above` apply instead. */
 export interface RateCard {
   readonly rates: Rates;
   readonly above: { readonly tokens: number; readonly rates: Rates } | undefined;
@@ -23,9 +23,9 @@ export type Variant = Pick<Pass, (typeof VARIANTS)[number]>;
 
 /** A model's price at one upstream. */
 export interface Price extends RateCard {
-  /** Meters without their own price. Their tokens cost the highest rate that could apply. */
+  /** The meters (kinds of tokens) without their own price. Their tokens cost the highest rate that could apply. */
   readonly unpriced: ReadonlySet<TokenMeter>;
-  /** The price of one piece in E8 (1e-8 USD), by meter. */
+  /** The price of one piece, such as a web search, in E8 (1e-8 USD), by meter. */
   readonly pieces: ReadonlyMap<Meter, bigint>;
   /** The prices of each tier, speed and region, and of their combinations, by `variantKey`. */
   readonly variants: ReadonlyMap<string, RateCard>;
@@ -80,7 +80,10 @@ export interface Charge {
   readonly unpriced: readonly string[];
 }
 
-/** Returns the exact cost of all passes, rounded up once to 1e-8 USD. Counts must be integers ≥ 0. Each pass is compared with the threshold alone. */
+/**
+ * Returns the exact cost of all passes (runs of a model), rounded up once to 1e-8 USD. Counts must be integers ≥ 0. The input of each pass
+ * alone is compared with the price's threshold.
+ */
 export function chargeOf({ passes }: Usage, priceOf: (pass: Pass) => Price): Charge {
   const unpriced: string[] = [];
   const sum = new ExactSum();
@@ -108,7 +111,7 @@ class ExactSum {
   }
 }
 
-/** Returns the cost of a usage in E8, rounded up once, if all passes have the same price. */
+/** Returns the cost of a usage in E8, rounded up once, if all passes (runs of a model) have the same price. */
 export function costOf(usage: Usage, price: Price): bigint {
   return chargeOf(usage, () => price).costE8;
 }
@@ -119,7 +122,7 @@ function inputOf({ counts }: Pass): number {
   return sum;
 }
 
-/** Adds the cost of a pass to `sum`, and the names of what has no price to `unpriced`. */
+/** Adds the cost of a pass (one run of a model) to `sum`. Adds the names of counted things without a price to `unpriced`. */
 function addCostOfPass(sum: ExactSum, pass: Pass, price: Price, input: number, unpriced: string[]): void {
   const cards = cardsOf(pass, price, unpriced);
   for (const [meter, count] of pass.counts) {
@@ -141,7 +144,7 @@ function isTokenMeter(meter: Meter): meter is TokenMeter {
   return TOKENS.has(meter);
 }
 
-/** Returns the prices of the answer's variant. If it has none, returns all prices, of which the highest is charged. */
+/** Returns the prices of the answer's variant (tier, speed, region). If that variant has no price, returns all prices, of which the highest is charged. */
 function cardsOf(pass: Pass, price: Price, unpriced: string[]): readonly RateCard[] {
   if (pass.tier === undefined && pass.speed === undefined && pass.geo === undefined) return [price];
   const card = price.variants.get(variantKey(pass));
@@ -180,7 +183,7 @@ export function pricesFor(price: Price, asked: Variant | undefined): readonly Ra
   return asked === undefined ? price.possible : cardsWith(price, asked);
 }
 
-/** Returns the prices of all combinations of possible and requested variants; undefined if a requested variant has no price. */
+/** Returns the prices of all combinations of possible and requested tiers, speeds and regions; undefined if a requested one has no price. */
 export function cardsWith(price: Omit<Price, 'possible'>, asked: Variant): readonly RateCard[] | undefined {
   const names = VARIANTS.map((kind) => [
     undefined,

@@ -21,13 +21,16 @@ export const PROTOCOLS = {
 interface ProtocolFacts {
   /** The name of the protocol in documents. */
   readonly title: string;
-  /** The path of its calls, without the prefix of a strategy. */
+  /** The path of the protocol's calls, without the prefix of a routing strategy. */
   readonly path: `/v1/${string}`;
   /** The path suffixes of other calls in the same dialect, which are billed like the calls without a suffix. */
   readonly operations?: readonly string[];
   /** The member of a request that contains the conversation. */
   readonly conversation: string;
-  /** The members that limit an answer's output; empty: no limit. If a call has none, the gateway adds the first, because every upstream reads it. */
+  /**
+   * The request members that limit an answer's output; empty if the protocol has none. If a call has none of them, the gateway adds the
+   * first, because every upstream reads it.
+   */
   readonly limits: readonly string[];
   /** Whether clients may send their calls over a WebSocket at the same URL as over HTTP. */
   readonly webSocket?: true;
@@ -86,7 +89,7 @@ export function forEachProtocol<T>(make: (protocol: Protocol) => T): Readonly<Re
   return Object.fromEntries(PROTOCOL_NAMES.map((name) => [name, make(name)])) as Record<Protocol, T>;
 }
 
-/** Returns a sentence for people that says at which paths clients can call a model that does not speak the protocol of their call. */
+/** Returns a sentence for people. It says at which paths clients can call a model that does not speak the protocol of their call. */
 export function servedAt(protocols: Iterable<Protocol>): string {
   const paths = [...new Set(protocols)].map((name) => PROTOCOLS[name].path);
   return new Intl.ListFormat('en-GB', { type: 'conjunction' }).format(paths);

@@ -81,8 +81,8 @@ export interface EventNote {
 }
 
 /**
- * The members of events that only continue the text. If an event differs from an earlier one only in these members, it means the same. The
- * gateway then does not parse it and only counts its text in UTF-8 bytes.
+ * The members of events that only continue the text. If an event differs from an earlier one only in these members, both events mean the
+ * same to the gateway. The gateway then does not parse the later event and only counts its text in UTF-8 bytes.
  */
 export interface Deltas {
   /** The members whose text counts as output, at any depth of the data. No other member has such text. */
@@ -98,7 +98,7 @@ export interface Deltas {
  */
 export interface UpstreamAdapter<S extends Schema = Schema> {
   readonly contract: 'upstream/1';
-  /** The adapter's name, as `adapter:` in serviceEndpoints has it. */
+  /** The adapter's name, which upstreams in serviceEndpoints set as `adapter:`. */
   readonly name: string;
   /** The protocols that clients may use with the adapter without translation. */
   readonly protocols: readonly Protocol[];
@@ -108,8 +108,8 @@ export interface UpstreamAdapter<S extends Schema = Schema> {
   /** Returns the headers that contain the platform's credential for the upstream. */
   authorize(credential: string, settings: Settings<S>): Readonly<Record<string, string>>;
   /**
-   * Returns more headers that depend on the outgoing request, such as a signature, or on a token that must be fetched. The gateway calls it
-   * after `authorize`; it must resolve within 10 s. Absent: no more headers.
+   * Returns more headers that depend on the outgoing request, such as a signature, or on a token that must be fetched. The gateway calls
+   * this function after `authorize`; it must resolve within 10 s. An adapter without the function adds no more headers.
    */
   sign?(
     request: UnsignedRequest,
@@ -131,7 +131,7 @@ export interface OpenedHost {
   readonly host: string;
   /** The query members that make a URL readable without the platform's credential, such as a signature; absent if there are none. */
   readonly signedBy?: readonly string[];
-  /** The end of the host names of upstreams for which this entry counts; absent for all upstreams. */
+  /** The end of the host names of the upstreams to which this entry applies; absent if it applies to all upstreams. */
   readonly at?: string;
 }
 
@@ -150,7 +150,7 @@ export interface TranslatedCall {
   readonly maxOutput: number;
   /** The upstream's name, which marks the signatures that the upstream made. */
   readonly upstream: string;
-  /** How the request sets the amount of reasoning, as the operator configured; absent: it does not set it. */
+  /** How the request sets the amount of reasoning, as the operator configured; absent if the request must not set it. */
   readonly reasoning?: ReasoningSetting | undefined;
   /** Notes that the request guarantees less than the client asked for. The gateway reports this to the client and in the usage record. */
   weaken?(feature: Feature): void;
@@ -182,7 +182,10 @@ export interface TranslatingAdapter<S extends Schema = Schema>
   request(call: TranslatedCall, settings: Settings<S>): TranslatedRequest;
   /** Returns a reader for the answer of one attempt. */
   answer(call: TranslatedCall): AnswerReader;
-  /** Reads the vendor's message, code and type from the parsed body of an error. Absent: the gateway reads `error.message`, `error.code` and `error.type`. */
+  /**
+   * Reads the vendor's message, code and type from the parsed body of an error. Without this function, the gateway reads `error.message`,
+   * `error.code` and `error.type`.
+   */
   readError?(body: unknown): AnswerError;
 }
 

@@ -3,7 +3,7 @@ import type { Schema } from '../base/settings';
 import { listOf, mapOf, object, objectWith, oneOf, orNull, shape } from '../http/shape';
 import { PROTOCOL_NAMES } from './protocols';
 
-/** The type of a value by column type: in JSON, and as Postgres returns it. */
+/** The TypeScript types of a value by the type of its Postgres column: in JSON, and as Postgres returns it. */
 interface SqlTypes {
   text: { json: string; row: string };
   uuid: { json: string; row: string };
@@ -16,7 +16,7 @@ interface SqlTypes {
 
 type Sql = keyof SqlTypes;
 
-/** Where a field is shown. `all`: everywhere; `operators`: to operators, also in the CSV; `operator-details`: not in the CSV. */
+/** Where a field is shown. `all`: everywhere; `operators`: to operators, also in the CSV; `operator-details`: to operators, but not in the CSV. */
 type Audience = 'all' | 'operators' | 'operator-details';
 
 interface Field {
@@ -104,7 +104,7 @@ const USAGE_FIELDS = {
   responseTimeMs: field('response_time_ms', 'int', shape.integer, NOTHING_MORE),
   firstTokenMs: field('first_token_ms', 'int', shape.integer, MAYBE),
   configRevision: field('config_revision', 'text', shape.text, NOTHING_MORE),
-  // How many calls the record stands for.
+  // How many calls one usage record stands for.
   calls: field('calls', 'int', shape.integer, { fallback: 1 }),
   passes: field('passes', 'jsonb', listOf(PASS), MAYBE),
   flags: field('flags', 'jsonb', listOf(oneOf('unknown', 'unpriced', 'suspect', 'translated', 'weakened')), MAYBE),
@@ -116,7 +116,7 @@ const USAGE_FIELDS = {
   rollout: field('rollout', 'text', shape.text, OPERATORS),
   rolloutStage: field('rollout_stage', 'int', shape.integer, OPERATORS),
   rolloutGroup: field('rollout_group', 'text', oneOf('control', 'treatment'), OPERATORS),
-  // The upstream's charge above the hold, which the platform pays; absent for nothing.
+  // The upstream's charge above the hold, which the platform pays; absent if there is none.
   excess: field('excess_e8', 'bigint', shape.usd, OPERATORS),
   // The cost of the call's attempts at the prices of their upstreams; absent if the gateway called no upstream.
   upstreamCost: field('upstream_cost_e8', 'bigint', shape.usd, OPERATORS),
@@ -127,7 +127,7 @@ type Fields = typeof USAGE_FIELDS;
 type UsageField = keyof Fields;
 type OrNull<F extends Field, T> = F['isOptional'] extends true ? T | null : T;
 
-/** A row of usage_records with the current name of its key. */
+/** A row of usage_records with the current name of its API key. */
 export type UsageRecordRow = {
   readonly [K in UsageField as Fields[K]['column']]: OrNull<Fields[K], SqlTypes[Fields[K]['sql']]['row']>;
 };
@@ -153,18 +153,18 @@ export type RecordedFields = { readonly [K in Exclude<Recorded, Absent> as JsonN
   readonly [K in Absent as JsonName<K>]?: Json<Fields[K]> | undefined;
 };
 
-/** A usage record with the fields that these audiences see. */
+/** A usage record with the fields that these audiences (clients or operators) see. */
 type ShownUsage<A extends Audience> = { readonly [K in Of<A>]: Shown<K> };
 
 const ENTRIES = Object.entries(USAGE_FIELDS) as [UsageField, Field][];
 
-/** Returns the names of the fields that these audiences see, in the order of the table. */
+/** Returns the names of the usage record's fields that these audiences (clients or operators) see, in the order of the table. */
 export function usageFieldsOf<A extends Audience>(...audiences: readonly A[]): readonly Of<A>[] {
   const wanted: readonly Audience[] = audiences;
   return ENTRIES.filter(([, { audience }]) => wanted.includes(audience)).map(([name]) => name) as Of<A>[];
 }
 
-/** Returns a function that converts a row to what these audiences see. */
+/** Returns a function that converts a row of usage_records to the form that these audiences (clients or operators) see. */
 export function usageShower<A extends Audience>(...audiences: readonly A[]): (row: UsageRecordRow) => ShownUsage<A> {
   const names = usageFieldsOf(...audiences) as readonly UsageField[];
   return (row) =>

@@ -98,7 +98,7 @@ export interface Usage {
   readonly reasoning?: number;
   /** The paths of numbers in the report that no meter counts. They are never charged. */
   readonly unknown?: readonly string[];
-  /** What contradicts other counts of this or an earlier report. It is not charged. */
+  /** The counts that contradict other counts of this or an earlier report. They are not charged. */
   readonly suspect?: readonly string[];
 }
 
@@ -115,12 +115,12 @@ export function countsOf(counts: Readonly<Partial<Record<Meter, number | undefin
   return known;
 }
 
-/** Returns the usage of a call with one pass. */
+/** Returns the usage of a call with one run of the model (a pass), from its counts. */
 export function usageOf(counts: Readonly<Partial<Record<Meter, number | undefined>>>): Usage {
   return { passes: [{ counts: countsOf(counts) }] };
 }
 
-/** Returns the sum of these meters in all passes; undefined if no count of them is known. */
+/** Returns the sum of these meters in all passes (runs of a model); undefined if no count of them is known. */
 export function tokensOf({ passes }: Usage, meters: readonly Meter[]): number | undefined {
   let sum: number | undefined;
   for (const { counts } of passes) {
@@ -142,7 +142,7 @@ export function outputTokens(usage: Usage): number | undefined {
   return tokensOf(usage, OUTPUT_METERS);
 }
 
-/** Returns the sums of the known counts of all passes, by meter. */
+/** Returns the sums of the known counts of all passes (runs of a model), by meter. */
 export function countsIn({ passes }: Usage): Readonly<Partial<Record<Meter, number>>> {
   const sums: Partial<Record<Meter, number>> = {};
   for (const { counts } of passes)
@@ -150,15 +150,18 @@ export function countsIn({ passes }: Usage): Readonly<Partial<Record<Meter, numb
   return sums;
 }
 
-/** Merges two usage reports of one stream. The new report's input replaces the earlier one as a whole, unless it lacks it; likewise the output. */
+/**
+ * Merges two usage reports of one stream. The new report's input counts replace all earlier input counts, unless it has none. The same
+ * applies to the output counts.
+ */
 export function mergeUsage(before: Usage, now: Usage): Usage {
   if (now.passes.length === 0) return before;
   if (before.passes.length === 0) return now;
-  // Only the last report has all passes, because compaction and fallbacks add passes.
+  // Ignores a report with fewer passes (runs of a model). Only the last report has all passes, because compaction and fallbacks add some.
   if (before.passes.length > now.passes.length) return before;
   if (replaces(now, before)) return now;
   const [known, latest] = [inputOf(before), inputOf(now)];
-  // A report without input tokens, or with 0, does not count for the input. If both inputs are equal, the report with more details counts.
+  // A report without input tokens, or with 0, does not count for the input. If both reports have the same input, the one with more details counts.
   const isKept = latest ? known === latest && detailsOf(before) > detailsOf(now) : known !== undefined;
   const inputFrom = isKept ? before : now;
   const outputFrom = outputTokens(now) === undefined ? before : now;
@@ -188,8 +191,8 @@ export function mergeUsage(before: Usage, now: Usage): Usage {
 }
 
 /**
- * Returns whether a report has all members of the earlier one and no smaller count. This is the fast path for most reports, because some
- * streams have one in each event.
+ * Returns whether a report has all members of the earlier one and no smaller count. This check is the fast path for most reports, because
+ * some streams have one in each event.
  */
 function replaces(now: Usage, before: Usage): boolean {
   const [pass, ...others] = now.passes;
@@ -199,7 +202,7 @@ function replaces(now: Usage, before: Usage): boolean {
   if (before.reasoning !== undefined && now.reasoning === undefined) return false;
   for (const member of PASS_MEMBERS) if (earlier[member] !== undefined && pass[member] === undefined) return false;
   for (const [meter, count = 0] of earlier.counts) if ((pass.counts.get(meter) ?? -1) < count) return false;
-  // An input of 0 does not count as reported.
+  // An input of 0 tokens does not count as reported.
   return (pass.counts.get('input') ?? 0) > 0;
 }
 
@@ -207,12 +210,12 @@ function both<T>(one: readonly T[] | undefined, other: readonly T[] | undefined)
   return one === undefined || other === undefined ? (one ?? other) : [...new Set([...one, ...other])];
 }
 
-/** Returns the sum of all input tokens; undefined if a pass lacks the meter `input`. */
+/** Returns the sum of all input tokens; undefined if a pass (one run of a model) lacks the meter `input`. */
 function inputOf(usage: Usage): number | undefined {
   return usage.passes.every(({ counts }) => counts.get('input') !== undefined) ? totalInputTokens(usage) : undefined;
 }
 
-/** Returns how many input counts above 0 have other meters than `input`. */
+/** Returns how many counts above 0 belong to other input meters than `input`, such as cache reads. */
 function detailsOf({ passes }: Usage): number {
   let details = 0;
   for (const { counts } of passes)
@@ -235,7 +238,7 @@ export function estimatedOutput(contentBytes: number): number {
   return Math.ceil(contentBytes / BYTES_PER_TOKEN);
 }
 
-/** Returns the usage with `output` instead of the reported output, all in the first pass. The input stays unchanged. */
+/** Returns the usage with `output` instead of the reported output. All of it is in the first pass (run of a model); the input stays unchanged. */
 export function withOutput({ passes, reasoning: _, ...notes }: Usage, output: number | undefined): Usage {
   const [first, ...others] = passes.map((pass) => {
     const counts = new Map(pass.counts);

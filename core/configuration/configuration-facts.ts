@@ -5,8 +5,8 @@ import { decimalText } from './prices';
 import type { ModelSettings, ServiceEndpointSettings } from './schema';
 
 /**
- * The values of a configuration by what they set: `price acme/large input` -> `3.00000000`. A value with a variable stays unreplaced, as
- * `${NAME}`, because the environment may hold a secret and is not part of the configuration.
+ * The values of a configuration, by the names of what they set: `price acme/large input` -> `3.00000000`. A value with a variable stays
+ * unreplaced, as `${NAME}`. The environment may hold a secret and is not part of the configuration.
  */
 export type ConfigurationFacts = ReadonlyMap<string, string>;
 

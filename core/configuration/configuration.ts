@@ -167,7 +167,7 @@ export function gatewaySchema(sections: Loaded['sections']): typeof GATEWAY_SCHE
   return { ...GATEWAY_SCHEMA, properties: { ...GATEWAY_SCHEMA.properties, ...Object.fromEntries(own) } };
 }
 
-/** Returns empty settings in place of an unreadable file. All policies count as declared, because the declared ones are unknown. */
+/** Returns empty settings in place of an unreadable file. All loaded policies count as declared, because the file's own list of policies is unknown. */
 function nothingBut(policies: readonly PolicyShape[]): GatewaySettings {
   const listener = { port: 0, hostname: '', host: '' };
   const names = policies.map(({ name }) => name);

@@ -76,7 +76,10 @@ function readOne(path: LocatedProblem['path'], settings: CredentialSettings, rea
   }
   const name = settings.name ?? nameOf(settings);
   if (refreshEvery !== undefined && command === undefined && cloud === undefined)
-    problems.push({ path: [...path, 'refreshEvery'], message: 'is valid only with `command` or `cloud`' });
+    problems.push({
+      path: [...path, 'refreshEvery'],
+      message: 'is valid only for a credential that has `command` or `cloud`',
+    });
   if (kind === 'none') return { name, weight, value: '', missing: undefined };
   if (command === undefined && cloud === undefined) {
     const secret = readSecret(settings, reading);
@@ -150,7 +153,7 @@ function readFromFile(file: string, configFolder: string, env: NodeJS.ProcessEnv
 function pathInside(file: string, configFolder: string, env: NodeJS.ProcessEnv): string | undefined {
   const folder = resolve(configFolder, env['CREDENTIALS_DIR'] || '.');
   const path = resolve(folder, file);
-  // This check comes before any access, so that the result reveals nothing about files elsewhere.
+  // The path is checked before the file is accessed, so that the result reveals nothing about files outside of the folder.
   if (!isWithin(folder, path) || isHidden(folder, path)) return undefined;
   try {
     const real = realpathSync(path);

@@ -20,8 +20,8 @@ const AUTOMATIC = ['signal', 'file', 'revision', 'worker'] as const;
 type Automatic = (typeof AUTOMATIC)[number];
 
 /**
- * Prepares for the next configuration and returns a function that puts it into force. All participants prepare before any commits. If one
- * throws, the configuration is refused for all.
+ * Prepares one part of the process for the next configuration, and returns a function that puts it into force there. All parts prepare
+ * before any part switches. If one throws, the configuration is refused for all.
  */
 export type Prepare<C extends Configuration = Configuration> = (next: C) => Promise<() => void> | (() => void);
 
@@ -55,15 +55,15 @@ interface LiveConfigurationOptions<C extends Configuration> {
   readonly first: C;
   /** Reads the configuration that is to be in force now. @throws ConfigurationError */
   readonly read: () => Promise<C>;
-  /** Records the replacement when all participants are ready, before the commits. If it rejects, the old configuration stays in force. */
+  /** Records the replacement of the configuration after all parts of the process have prepared for it. If it rejects, the old configuration stays in force. */
   readonly record: (replacement: Replacement) => Promise<void>;
   readonly needsRestart: RestartNeeded;
-  /** Makes the other workers reload when an operator requests a reload from this worker; undefined if there are none. */
+  /** Makes the other workers reload when an operator requests a reload from this worker; undefined if there are no other workers. */
   readonly spread?: (() => Promise<unknown>) | undefined;
   readonly log: Logger;
 }
 
-/** A configuration for which all participants are ready. The commits put it into force. */
+/** A configuration for which all parts of the process have prepared. Its functions `commits` put the configuration into force. */
 interface Ready<C> {
   readonly next: C;
   readonly commits: readonly (() => void)[];
@@ -100,7 +100,7 @@ export interface LiveConfiguration<C extends Configuration = Configuration> {
   readonly lastFailure: RefusedReload | undefined;
   /** The settings in the files that have changed since the start and apply only after a restart. */
   readonly restartNeeded: readonly string[];
-  /** Adds a participant that prepares for every later reload. */
+  /** Adds a function that prepares one part of the process for every later reload of the configuration. */
   take(prepare: Prepare<C>): void;
   /** Calls the listener after each reload, whether it succeeded or was refused. */
   onOutcome(listener: () => void): void;
@@ -165,7 +165,7 @@ export class ReloadableConfiguration<C extends Configuration> implements LiveCon
     const { next, commits } = ready;
     if (actor === 'file' && next.revision === replaced.revision) return this.#keep();
     await this.#options.record({ actor, before: replaced, after: next });
-    // No other code may run between these commits, because a call must see one whole configuration.
+    // No other code may run while the parts of the process switch, because a call must never see a mix of two configurations.
     for (const commit of commits) commit();
     this.#current = next;
     this.#since = begins();

@@ -40,7 +40,7 @@ export interface PipelineSettings<P extends PolicyShape = PolicyShape> {
 /** One policy of a pipeline, with its settings. */
 export interface StepSettings<P extends PolicyShape = PolicyShape> {
   readonly policy: P;
-  /** The policy's action, checked by its schema and with the defaults filled in. */
+  /** The policy's settings (`action` in the configuration), checked by the policy's schema and with the defaults filled in. */
   readonly settings: unknown;
 }
 
@@ -55,10 +55,7 @@ export function isAnyHost({ host }: Pick<EndpointSettings, 'host'>): boolean {
   return host === undefined || host === '*';
 }
 
-/**
- * Returns the pipelines with their endpoints and their policies in order. `written` also has the names of parts that `gateway` lacks
- * because they had mistakes.
- */
+/** Returns the pipelines with their endpoints and their policies in order. `written` has all names in the file; `gateway` lacks the parts with mistakes. */
 export function readPipelines<P extends PolicyShape>(
   gateway: GatewaySettings,
   written: DeclaredNames,

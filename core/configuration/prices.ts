@@ -11,10 +11,10 @@ type VariantSettings = NonNullable<PriceSettings['tiers']>[string];
 type RateSettings = Readonly<Partial<Record<TokenMeter, number | string>>>;
 type Report = (at: readonly string[], message: string) => void;
 
-/** The meter whose rate applies if a price has no rate for this meter. */
+/** For each meter (a kind of counted tokens): the meter whose rate applies if a price has no rate for it. */
 const FALLBACK_METER = byMeter(({ fallback }) => fallback as TokenMeter | undefined);
 
-/** The kinds of price variants, each by its name in prices and its name in answers. */
+/** The kinds of price variants (service tier, speed, region): each with its key in the configuration and its name in answers. */
 const KINDS = [
   ['tiers', 'tier'],
   ['speeds', 'speed'],

@@ -22,7 +22,7 @@ export interface AppliedRevision {
 interface NewRevision extends Pick<AppliedRevision, 'revision' | 'text' | 'actor' | 'note' | 'restores'> {
   /** The objections that the operator overrode by force, for the audit log. */
   readonly objections: readonly string[];
-  /** The numbers that the newest revision may have; with any other newest revision nothing is applied. 0 means no revision; undefined means any. */
+  /** The numbers of which the newest revision must have one; otherwise nothing is applied. 0 means no revision; undefined permits any number. */
   readonly onlyAfter: readonly number[] | undefined;
 }
 

@@ -184,8 +184,8 @@ function reasonOf({ code, signal, killed }: { code?: unknown; signal?: unknown; 
 }
 
 /**
- * Parses a program's output. It is a credential alone, JSON with `credential` and `expiresAt`, or JSON of AWS' `credential_process`. The
- * whole text of the last is the credential.
+ * Parses a program's output: a credential alone, JSON with `credential` and `expiresAt`, or the JSON of AWS's `credential_process`. In the
+ * AWS case, the whole JSON text is the credential.
  */
 export function parseCredentialOutput(output: string): Fetched {
   const text = output.trim();
@@ -193,9 +193,7 @@ export function parseCredentialOutput(output: string): Fetched {
   const json = text.startsWith('{') ? parseObject(text) : undefined;
   const value = typeof json?.['credential'] === 'string' ? json['credential'] : text;
   if (json === undefined && !/^[\x20-\x7e]+$/.test(value))
-    throw new Error(
-      'the command printed more than one line; it must print the credential on one line, or JSON; it must print the credential on one line, or JSON',
-    );
+    throw new Error('the command printed more than one line; it must print the credential on one line, or JSON');
   const expires = json?.['expiresAt'] ?? json?.['Expiration'];
   const expiresAtMs = typeof expires === 'string' ? Date.parse(expires) : undefined;
   if (Number.isNaN(expiresAtMs))
@@ -222,7 +220,7 @@ export function fetchingFrom(cloud: Cloud): Fetching {
 
 /** Fetches the credentials of the container's or machine's role, in the JSON format that AWS defines for `credential_process`. */
 async function fetchFromAws(): Promise<Fetched> {
-  // The package is loaded only here, because most gateways have no upstream with AWS credentials.
+  // The AWS package is loaded only here, because most gateways have no upstream with AWS credentials.
   const { fromContainerMetadata, fromInstanceMetadata, ENV_CMDS_FULL_URI, ENV_CMDS_RELATIVE_URI } = await import(
     '@smithy/credential-provider-imds'
   );

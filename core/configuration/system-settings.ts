@@ -20,8 +20,8 @@ export function readSystemSettings(
 }
 
 /**
- * Reads `proxies` of system.config.yml, and adds mistakes to the problems. Without count and addresses, no address counts as a proxy's.
- * With a count alone, loopback and private addresses do.
+ * Reads `proxies` of system.config.yml, and adds mistakes to the problems. If neither count nor addresses are set, no address counts as a
+ * proxy. If only the count is set, loopback and private addresses count as proxies.
  */
 export function readProxies({ proxies }: Pick<SystemSettings, 'proxies'>, problems: LocatedProblem[]): Proxies {
   const { count = 0, addresses } = proxies;

@@ -124,7 +124,7 @@ function byWords(problem: Problem): readonly [string, Problem] {
   return [`${problem.path.join('/')} ${problem.message}`, problem];
 }
 
-/** Checks that the upstream's adapters serve each model in every protocol that the model names, and in at least one. */
+/** Checks that the upstream's adapters serve each model in at least one protocol, and in every protocol that the model's settings name. */
 function checkProtocols(path: readonly string[], upstream: Upstream, problems: LocatedProblem[]): void {
   if (upstream.adapters.length === 0) return;
   for (const model of upstream.models) {
@@ -211,7 +211,7 @@ function readModel(
   };
 }
 
-/** Returns the tokens of an image by its detail. A detail without a setting gets the largest of the configured values. */
+/** Returns how many tokens an image has at each detail level. A level without a setting gets the largest of the configured values. */
 function byDetail(given: ModelSettings['imageTokens']): ModelEntry['imageTokens'] {
   const named = typeof given === 'number' ? { most: given } : given;
   const most = Math.max(...Object.values(named));

@@ -18,8 +18,8 @@ const MAX_ROUNDS = 1_000;
 /**
  * Finds every problem of a value, and removes invalid parts until the rest has no problem. It removes an invalid value alone if its object
  * does not require that value.
- * @param check requires nothing at the top level
- * @param checkRest as `check`, but lets maps be empty
+ * @param check the check by the schema, which requires no top-level key
+ * @param checkRest the same check as `check`, but with maps that may be empty
  * @param lost paths with unknown values, which are removed without a problem
  */
 export function withoutInvalidParts<T>(
@@ -35,7 +35,7 @@ export function withoutInvalidParts<T>(
     const names: NameUse[] = [];
     const checked = (round === 0 ? check : checkRest)(rest, names);
     if ('value' in checked) return { problems: problems ?? [], value: checked.value as Partial<T>, names };
-    // Only the first round's problems count, because later ones come from the removals.
+    // Only the problems of the first check count, because later problems result from the removal of invalid parts.
     problems ??= checked.problems.filter((problem) => !isWithout(problem, lost));
     if (checked.problems.some(({ path }) => path.length === 0)) break;
     for (const { path } of checked.problems) takeAway(rest, path);
@@ -52,7 +52,7 @@ export function withEmptyMaps(schema: unknown): object {
   }) as object;
 }
 
-/** Whether a problem only reports a value as missing that could not be read, whose path is in `lost`. */
+/** Returns whether a problem reports a value as missing only because it could not be read. `lost` has the paths of such values. */
 function isWithout({ path, missing }: Problem, lost: readonly Path[]): boolean {
   return lost.some((each) => {
     const inside = path.every((part, index) => part === each[index]);

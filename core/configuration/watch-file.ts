@@ -4,7 +4,7 @@ import { readFile, stat } from 'node:fs/promises';
 import { startLoop } from '../base/loop';
 import type { Stop } from '../base/resources';
 
-/** At every tenth poll a file is read even if its state seems unchanged, because some disks store modification times in whole seconds. */
+/** Every tenth poll reads the file even if its size and times seem unchanged, because some disks store modification times in whole seconds. */
 const READ_EVERY_LOOKS = 10;
 
 /**
@@ -13,7 +13,7 @@ const READ_EVERY_LOOKS = 10;
  * @returns a function that stops this
  */
 export function watchFile(path: string, whenChanged: () => void, everyMs = 1_000): Stop {
-  // The first content is read at once, so that a change before the first poll is reported, too.
+  // The file's content is read at once, so that a change before the first poll is reported, too.
   let taken = digestNow(path);
   let seen: string | undefined;
   let state: string | undefined;
@@ -55,7 +55,7 @@ function hash(content: Buffer): string {
   return createHash('sha256').update(content).digest('base64');
 }
 
-/** Returns the code of an error, which stands for the content of an unreadable file: its disappearance is a change, too. */
+/** Returns the code of a read error, which stands for the content of an unreadable file, because the file's disappearance is a change, too. */
 function codeOf(error: unknown): string {
   return error instanceof Error && 'code' in error ? String(error.code) : 'unreadable';
 }

@@ -53,7 +53,7 @@ export interface YamlFile {
   locate(path: readonly (string | number)[]): SourceLocation;
   /** The names of all variables in the file. */
   readonly variables: ReadonlySet<string>;
-  /** The variables without a value, with their paths. A variable is unset in the environment or not permitted. Values with such a variable are null. */
+  /** The variables without a value (unset in the environment, or not permitted), with their paths. Values that contain such a variable are null. */
   readonly unset: readonly UnsetVariable[];
 }
 
@@ -96,7 +96,7 @@ export function parseYamlFile(
     column: lines.linePos(offset).col,
   });
   if (document.errors.length > 0) {
-    // One unclosed bracket makes every later token an error.
+    // Only the first syntax errors are reported, because one unclosed bracket makes every later token an error.
     const first = document.errors.slice(0, MAX_SYNTAX_ERRORS);
     throw new ConfigurationError(first.map((error) => ({ ...placeAt(error.pos[0]), message: error.message })));
   }
@@ -170,7 +170,7 @@ function readPlain(text: string): unknown {
   if (errors.length > 0 || !isScalar(contents) || contents.type !== 'PLAIN') return text;
   if (contents.source !== text.trim()) return text;
   const { value } = contents;
-  // A long sequence of digits is a name or a key, so it stays text. As a number it would lose its last digits.
+  // A number with too many digits for JavaScript stays text, because it is a name or an API key and would lose its last digits.
   return typeof value === 'number' && Number.isInteger(value) && !Number.isSafeInteger(value) ? text : value;
 }
 
@@ -184,7 +184,7 @@ function readText(path: string, file: string): string {
   }
 }
 
-/** @param isFine receives each name, and whether the variable has neither a value nor a default; returns whether it may be replaced */
+/** @param isFine receives each variable's name, and whether it has neither a value nor a default; returns whether it may be replaced */
 function substitute(
   text: string,
   env: NodeJS.ProcessEnv,
@@ -201,7 +201,7 @@ function substitute(
   );
 }
 
-/** Returns the offset of a value's key, because readers look for the key; without a key, the offset of the value. */
+/** Returns the offset of the key of the value at a path, because a problem is reported at the key; without a key, the offset of the value. */
 function offsetOf(document: Document, path: readonly (string | number)[]): number {
   let node: unknown = document.contents;
   let offset = startOf(node);

@@ -73,7 +73,7 @@ function find(byPath: ReadonlyMap<string, readonly Mount[]>, request: AddressedR
   const isDirect = isDirectHost(host);
   let allow: Set<string> | undefined;
   for (const mount of mounts) {
-    // An endpoint for any host does not match a direct host, because a client that pins an upstream must not be routed elsewhere.
+    // An endpoint for any host does not match a host that names an upstream. A client that pins an upstream must not be routed elsewhere.
     if (mount.host === undefined ? isDirect : !mount.host(host)) continue;
     if (mount.methods === undefined || mount.methods.includes(request.method ?? '')) return mount.place;
     allow ??= new Set();

@@ -89,7 +89,7 @@ export function policiesManifest(name: string, policies: readonly Policy[]): Man
   return manifest({ name, policies });
 }
 
-/** Returns the schema of a package's settings in system.config.yml. A single plugin has them at the top; several have each under its name. */
+/** Returns the schema of a package's settings in system.config.yml. Settings of a single plugin are at the top; several have each under its name. */
 export function settingsSchema({ plugins }: Pick<PackageExports, 'plugins'>): Schema {
   const [only, ...others] = plugins;
   if (only !== undefined && others.length === 0) return { additionalProperties: false, ...only.schema };

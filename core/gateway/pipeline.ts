@@ -73,7 +73,7 @@ export function prepareStep(
         `the settings of rollout "${rollout.name}" are invalid, although the configuration was checked before`,
       );
     const other = prepare(checked.value);
-    // The call already has its key, because the configuration's check rejects a rollout that changes a step before the key is known.
+    // The call's API key is already known here, because the configuration's check rejects a rollout that changes an earlier step.
     const groupOf = (call: Call) => gateway.rollouts.join(rollout, call as JoiningCall)?.group;
     return { policy, owner, step: (call, ...rest) => (groupOf(call) === 'treatment' ? other : step)(call, ...rest) };
   }
@@ -110,7 +110,7 @@ export function runStep(
   return new Promise((resolve) => new Run([prepared], call, request, response, gateway, resolve).from(0));
 }
 
-/** The run of a call's steps. The next step runs synchronously unless the previous one has returned a promise. */
+/** The execution of the steps of one call's pipeline. The next step runs synchronously unless the previous one has returned a promise. */
 class Run {
   constructor(
     private readonly steps: readonly PreparedStep[],
@@ -128,7 +128,7 @@ class Run {
       const prepared = this.steps[at] as PreparedStep;
       try {
         const answer = takeStep(prepared, this.call, this.request, this.response);
-        // A result that is not a promise is not awaited.
+        // A step's result is awaited only if it is a promise.
         if (answer !== undefined && 'then' in answer) return void this.#await(answer, at);
         this.#take(answer);
       } catch (error) {
@@ -139,7 +139,7 @@ class Run {
     this.#end(true);
   }
 
-  /** Continues the run when the promise of a step has settled. */
+  /** Continues with the next step of the pipeline when the promise of a step has settled. */
   #await(answer: Promise<Partial<CallFields> | undefined>, at: number): void {
     const { policy } = this.steps[at] as PreparedStep;
     stepInTime(answer, policy, this.gateway.stepTimeoutMs).then(
@@ -156,7 +156,10 @@ class Run {
     );
   }
 
-  /** Copies a step's fields to the call. @throws ClientLeft after a disconnect, but an answer that an upstream has begun is still read and charged */
+  /**
+   * Copies the fields that a step returned to the call. @throws ClientLeft after a disconnect, unless an upstream has begun its answer,
+   * which is then still read and charged
+   */
   #take(provided: Partial<CallFields> | undefined): void {
     const { call, response } = this;
     if (provided !== undefined) Object.assign(call, provided);

@@ -19,7 +19,7 @@ export interface Plugin<S extends Schema = Schema, V = unknown> {
   /** The plugin's folder under `plugins/`, and its name in system.config.yml. */
   readonly name: string;
   readonly summary: string;
-  /** The JSON Schema of the plugin's settings in system.config.yml, without `package`. */
+  /** The JSON Schema of the plugin's settings in system.config.yml, except the setting `package`. */
   readonly schema: S;
   /** The top-level keys of gateway.config.yml that belong to the plugin, each with its schema. */
   readonly sections?: Readonly<Record<string, Section>>;

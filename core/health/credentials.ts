@@ -32,7 +32,7 @@ export class CredentialGauge {
 
   constructor(readonly name: string) {}
 
-  /** Records a refusal or a rate limit. Returns how long the credential rests from now on; undefined if it was already resting. */
+  /** Records a refusal or a rate limit. Returns how long the credential rests (is not used) from now on; undefined if it was already resting. */
   refused({ value }: Credential, status: number, retryAfterMs: number | undefined, nowMs: number): number | undefined {
     this.refusals.set(status, (this.refusals.get(status) ?? 0) + 1);
     const wasResting = this.restsUntilMs > nowMs && this.#value === value;
@@ -48,7 +48,7 @@ export class CredentialGauge {
     return wasResting ? undefined : forMs;
   }
 
-  /** Starts a rest after a refusal that this or another node received. */
+  /** Stops using the credential for a while (lets it rest) after a refusal that this or another node received. */
   rest(status: number, forMs: number, nowMs: number): void {
     this.refusedWith = status;
     this.#refusedAtMs = nowMs;
@@ -56,7 +56,7 @@ export class CredentialGauge {
     this.#value = undefined;
   }
 
-  /** Ends the rest if the upstream accepted the credential in an attempt that began (at `startedMs`) after the last refusal. */
+  /** Uses the credential again if the upstream accepted it in an attempt that began (at `startedMs`) after the last refusal. */
   answered(startedMs: number): void {
     if (this.refusedWith !== undefined && startedMs > this.#refusedAtMs) this.restore();
   }
@@ -67,7 +67,7 @@ export class CredentialGauge {
     this.#inARow = 0;
   }
 
-  /** Returns whether the credential has a value and does not rest. */
+  /** Returns whether the credential has a value and does not rest (is not excluded for a while after a refusal). */
   isUsable({ value }: Credential, nowMs: number): boolean {
     if (value === undefined) return false;
     const isReplaced = REFUSED.has(this.refusedWith) && this.#value !== undefined && this.#value !== value;
@@ -88,7 +88,7 @@ interface Choosing {
   readonly tried?: ReadonlySet<string> | undefined;
 }
 
-/** Returns the credential for an attempt: a usable one, drawn by weight, or else the one whose rest ends first. */
+/** Returns the credential for an attempt: a usable one, drawn by weight, or else the one that is usable again first. */
 export function chooseCredential(upstream: Upstream, health: Known, { session, tried }: Choosing): Credential {
   const { credential, credentials } = upstream;
   if (credentials.length === 1) return credential;

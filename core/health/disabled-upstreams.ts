@@ -43,7 +43,7 @@ export async function disableUpstream(
   health.disable(name);
 }
 
-/** Enables an upstream again, and ends its ejection if it is ejected. */
+/** Enables an upstream again, and ends its ejection (automatic exclusion after failures) if it is ejected. */
 export async function enableUpstream({ database, health }: DisableContext, name: string, actor: string): Promise<void> {
   await database.transaction(async (transaction) => {
     const deleted = await transaction('taken_out_upstreams').where({ name }).delete();
@@ -73,7 +73,7 @@ export async function followDisabledUpstreams({ database, health }: DisableConte
   const read = async () => {
     const { operatorChanges } = health;
     const disabled = await listDisabledUpstreams(database);
-    // An event that arrived during the read is newer than its result.
+    // The result is ignored if an event arrived while Postgres was read, because the event is newer than the result.
     if (operatorChanges === health.operatorChanges) health.applyDisabled(new Set(disabled.keys()));
   };
   await read();

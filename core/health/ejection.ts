@@ -1,7 +1,7 @@
 import { newId } from '../base/ids';
 import { parseDuration } from '../base/settings';
 
-/** When an upstream is ejected, and how long; docs/contract.md, section 5. */
+/** The rules for when, and how long, an upstream is ejected (not called after failures); docs/contract.md, section 5. */
 export interface EjectionRules {
   readonly consecutiveFailures: number;
   /** The share of failures that ejects an upstream, among its last `sampled` attempts if all of them lie within `sampledWithinMs`. */
@@ -28,7 +28,7 @@ interface EjectionSettings {
   readonly maxTime: string;
 }
 
-/** Returns the standard rules, replaced by those that are configured. */
+/** Returns the rules for ejecting upstreams after failures: the configured values, and standard values for the rest. */
 export function ejectionRules({ consecutiveFailures, baseTime, maxTime }: EjectionSettings): EjectionRules {
   return {
     ...EJECTION_RULES,
@@ -47,7 +47,7 @@ export type EjectionState = 'in' | 'out' | 'due' | 'probing';
 /** How long other calls wait for the outcome of a probe. If the probing node has stopped, the outcome never arrives. */
 const MAX_PROBE_MS = 30_000;
 
-/** How long an ejection lengthens the next one, in milliseconds. */
+/** How long an ejection of an upstream is remembered, in milliseconds. A further ejection within this time lasts longer. */
 const REMEMBERED_MS = 300_000;
 
 /**
@@ -72,7 +72,7 @@ export function withLatest<Of extends AccountOutcome>(outcomes: readonly Of[], l
 /** A failed attempt that may eject its upstream. */
 export interface CountedFailure {
   readonly accountId: string;
-  /** Whether the connection failed. An account cannot cause such a failure, so it counts even if it is of one account only. */
+  /** Whether the connection failed. An account cannot cause such a failure, so it counts even if only one account has failures. */
   readonly isDial: boolean;
   readonly startedMs: number;
 }
@@ -155,7 +155,7 @@ export class Ejection {
     return this.#eject(nowMs);
   }
 
-  /** Records that a call probes the upstream from now on. Only one call probes at a time. */
+  /** Records that a call probes the ejected upstream (tests whether it works again) from now on. Only one call probes at a time. */
   probe(nowMs: number): void {
     this.#probeUntilMs = nowMs + MAX_PROBE_MS;
   }
@@ -184,7 +184,7 @@ export class Ejection {
     this.#probeUntilMs = 0;
   }
 
-  /** Ends the ejection and discards the attempts before it. */
+  /** Ends the ejection of the upstream and discards the attempts before it. */
   restore(): void {
     this.#outUntilMs = undefined;
     this.#endedIds = this.#ids;
@@ -239,7 +239,7 @@ export class Ejection {
     return failures;
   }
 
-  /** Returns whether the failures concern enough accounts: a single account cannot have caused them, or no other account could have noticed. */
+  /** Returns whether the failures may eject the upstream: they concern enough accounts, or no other account's last call there succeeded. */
   #isOfMany(failures: readonly CountedFailure[], least: number, nowMs: number): boolean {
     if (failures.filter(({ isDial }) => isDial).length >= least) return true;
     const accounts = new Set(failures.map(({ accountId }) => accountId));

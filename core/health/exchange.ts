@@ -13,7 +13,7 @@ const CHANNEL = 'tollgate:upstream-health:1';
 /** How long a node collects observations before it publishes them together. It publishes events such as ejections at once. */
 const PUBLISH_AFTER_MS = 250;
 
-/** Options of the exchange's connections. No call waits for them, so they may wait longer for a busy Redis. */
+/** Options of the Redis connections through which nodes exchange health. No call waits for them, so they may wait longer for a busy Redis. */
 const PATIENT = { enableOfflineQueue: false, commandTimeout: 5_000, socketTimeout: 10_000 };
 
 interface Message {
@@ -25,7 +25,7 @@ interface Message {
 }
 
 interface ExchangeOptions {
-  /** The exchange only duplicates this connection. It uses its own connections, because a call must not wait behind it. */
+  /** A Redis connection that the exchange duplicates. The exchange uses only its duplicates, because a call must not wait behind its commands. */
   readonly redis: RedisClient;
   readonly health: UpstreamHealth;
   readonly log: Logger;
@@ -66,13 +66,13 @@ export function startHealthExchange({ redis, health, log }: ExchangeOptions): St
       log.debug({ reason: String(error) }, 'received an invalid message about the health of upstreams; it is ignored');
     }
   });
-  // Requests and also publishes: if two nodes reconnect at once, the second one misses the first one's request.
+  // Requests the other nodes' events and publishes this node's. If two nodes reconnect at once, the second one misses the first one's request.
   const greet = (): void => publish({ asks: true, events: health.standing() });
   const begin = (): void => {
     listening.subscribe(CHANNEL).then(greet, () => undefined);
   };
   listening.on('ready', begin);
-  // Greets again when this connection is ready, because an earlier greeting could not be sent.
+  // Repeats the exchange of events when this connection is ready, because an earlier request could not be sent.
   speaking.on('ready', greet);
 
   health.onEvent((event) => publish({ events: [event] }));

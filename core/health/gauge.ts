@@ -13,7 +13,7 @@ export function answerKindOf({ stream }: { readonly stream: boolean }): AnswerKi
   return stream ? 'stream' : 'whole';
 }
 
-/** What a strategy may know of a candidate. */
+/** The facts about a candidate (a model at an upstream) that a routing strategy may use. */
 export interface CandidateFacts {
   /** The expected milliseconds to the first content of a stream, or to the end of an unstreamed answer; undefined while unknown. */
   readonly latencyMs: number | undefined;
@@ -99,7 +99,7 @@ export class UpstreamGauge {
   }
 
   noteOutcomes(failureShare: number, nowMs: number, times = 1): void {
-    // The new failure is added to the decayed rate, because it must not restore what has decayed.
+    // The new failure is added to the rate as it has decayed until now, because the stored rate is older and higher.
     this.#failing.value = this.failureRate(nowMs);
     this.#failing.note(failureShare, nowMs, times);
   }
@@ -145,7 +145,7 @@ export class UpstreamGauge {
 export class ModelGauge implements CandidateFacts {
   readonly latencies = newLatencies();
   readonly cacheReads = new MovingEstimate(CACHE_WEIGHT);
-  /** Starts at 1, because the first calls cannot find anything in a cache, and this must not count against the upstream. */
+  /** The share of input read from caches starts at 1. The first calls cannot find anything in a cache, and this must not count against the upstream. */
   readonly sessionReads = new MovingEstimate(CACHE_WEIGHT, Number.POSITIVE_INFINITY, 1);
 
   readonly #tokensPerSecond = new MovingEstimate(SPEED_WEIGHT);

@@ -22,7 +22,7 @@ interface AttemptAnswer {
 export interface AttemptFailure {
   readonly outcome: AttemptOutcome;
   readonly status: number | undefined;
-  /** The adapter's conclusion from an unsuccessful answer: what to do after it; `next` if there was no answer. */
+  /** The adapter's decision about what to do after an unsuccessful answer; `next` (try the next candidate) if there was no answer. */
   readonly verdict: Verdict;
   readonly retryAfterMs: number | undefined;
   /** Whether the connection failed, even if only because connecting took too long. */
@@ -34,7 +34,7 @@ export interface FailedAttempt {
   readonly accountId: string;
   /** How long the attempt took, in milliseconds; 0 for an answer that began earlier and broke off just now. */
   readonly ms: number;
-  /** Whether the failure may eject the upstream. False for a call to a direct host, and for a timeout that the call's own output limit explains. */
+  /** Whether the failure may eject the upstream. False if the call's host pins the upstream, and for a timeout that the call's output limit explains. */
   readonly mayEject: boolean;
 }
 
@@ -110,8 +110,8 @@ export class UpstreamHealth {
   }
 
   /**
-   * Records an answered attempt. `ms` is the time to the first content of a stream, otherwise to the end of the body. Without a model, the
-   * upstream returned an object that it keeps, so the time says nothing about calls.
+   * Records an answered attempt. `ms` is the time to the first content of a stream, otherwise to the end of the body. If `model` is
+   * undefined, the upstream only returned a stored object, so the time says nothing about model calls.
    */
   answered({ upstream, model }: Answering, { accountId, ms, stream }: AttemptAnswer): void {
     const nowMs = this.now();
@@ -377,8 +377,8 @@ function restingEvents(
 }
 
 /**
- * Returns how long an upstream rests because no credential is usable; undefined if it does not rest. An upstream with one credential rests
- * as long as the vendor requests.
+ * Returns how long an upstream rests (is not a first choice) because no credential is usable; undefined if it does not rest. An upstream
+ * with one credential rests as long as the vendor requests.
  */
 function restOfUpstream(
   { credentials }: Upstream,

@@ -9,12 +9,12 @@ import { closeAfter, isAnswered, isClosing, whenAnswered } from './lingering-clo
 type BrokenRequestEnded = (id: string, refusal: GatewayError) => void;
 
 /**
- * Answers with the gateway's error envelope what Node rejects before a request object exists. These are broken framing, heads that are too
- * large or late, unsupported expectations, and CONNECT. The gateway never serves the target of a CONNECT.
+ * Sends the gateway's error envelope for requests that Node rejects before a request object exists. These have broken framing, heads that
+ * are too large or late, unsupported expectations, or the method CONNECT. The gateway never serves the target of a CONNECT.
  */
 export function answerBrokenRequests(server: Server, ended: BrokenRequestEnded): void {
   server.on('clientError', (error, socket) => refuse(error, socket, ended));
-  // Without this listener, Node would close the connection without an answer.
+  // Without a listener for the event `connect`, Node would close the connection without an answer.
   server.on('connect', (_request: IncomingMessage, socket: Duplex) => {
     socket.on('error', () => socket.destroy());
     whenAnswered(socket, () => refuse(new Error('the method CONNECT is not supported'), socket, ended));
@@ -31,7 +31,7 @@ type BrokenSocket = Socket & { readonly _httpMessage?: { readonly headersSent: b
 
 function refuse(error: Error & { code?: string }, duplex: Duplex, ended: BrokenRequestEnded): void {
   const socket = duplex as BrokenSocket;
-  // Node emits this event again for each further chunk after the first error.
+  // Node emits the event `clientError` again for each further chunk after the first error.
   if (isClosing(socket)) return;
   if (isAnswered(socket)) return void closeAfter(socket);
   // No error may follow a half-sent answer on the same connection.

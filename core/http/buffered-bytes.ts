@@ -1,12 +1,12 @@
 import { fail } from '../base/errors';
 
 /**
- * Bodies up to this size are not counted. Most bodies are smaller, and the limits on connections and calls bound them. For larger ones,
- * space is reserved in steps of this size.
+ * The largest body, in bytes, that does not count in the memory budget. Most bodies are smaller, and the limits on connections and calls
+ * bound them. For larger bodies, space is reserved in steps of this size.
  */
 export const SMALL_BODY_BYTES = 65_536;
 
-/** The account to which a body's bytes are charged, and the event that releases them. */
+/** The account in whose memory budget a body's bytes count, and the event that releases them. */
 export interface BodyOwner {
   /** The account's id; undefined for requests of operators. */
   readonly accountId?: string;
@@ -31,9 +31,9 @@ interface BufferLimits {
 const LIMITS: BufferLimits = { maxBytes: 268_435_456, maxBytesPerAccount: 67_108_864 };
 
 interface Share {
-  /** The received or announced bytes of this account's bodies, plus the bytes of its answers. */
+  /** The received or announced bytes of an account's request bodies, plus the bytes of its answers. */
   bytes: number;
-  /** The part of `bytes` that clients have yet to read. */
+  /** The part of an account's `bytes` in memory that clients have not read yet. */
   unreadBytes: number;
   /** When a client last read something, or when data first waited for a client, on the clock of `performance.now()`. */
   readMs: number;
@@ -99,8 +99,8 @@ export class BufferedBytes {
   }
 
   /**
-   * Reserves optional space. Returns false if the process or the account would then hold more than half of its maximum. Slow clients can
-   * occupy this space for long, and must not cause rejected bodies.
+   * Reserves memory space that the caller can do without. Returns false if the process or the account would then hold more than half of its
+   * maximum. Slow clients can occupy this space for long, and must not cause rejected bodies.
    */
   tryHold(accountId: string, bytes: number): boolean {
     const { maxBytes, maxBytesPerAccount } = this.#limits;
@@ -154,7 +154,7 @@ export class BufferedBytes {
     this.#shareOf(accountId).readMs = performance.now();
   }
 
-  /** Resolves when space may have become free, or after a short time in any case. */
+  /** Resolves when memory space may have become free, or after a short time in any case. */
   change(): Promise<void> {
     if (this.#change !== undefined) return this.#change.come;
     let wake = (): void => undefined;
@@ -229,7 +229,7 @@ class Room implements BodyRoom {
     }
   }
 
-  /** The first reservation registers the release of the space, so that small bodies cost nothing. */
+  /** The release of a body's memory space is registered only when space is first reserved, so that small bodies cost nothing. */
   #claimUpTo(bytes: number): void {
     if (bytes <= this.#claimed) return;
     const { accountId } = this.owner;
@@ -257,7 +257,7 @@ export class ReadAhead {
     private readonly budget: BufferedBytes = BUFFERED,
   ) {}
 
-  /** Reserves space so that this many bytes may wait. Returns false above the limit of the stream, the account or the process. */
+  /** Reserves space for this many bytes of a stream to wait for the client. Returns false above the limit of the stream, the account or the process. */
   holds(bytes: number): boolean {
     if (bytes <= this.#held) return true;
     const wanted = inSteps(bytes);
@@ -286,7 +286,7 @@ const LOOK_EVERY_MS = 250;
  */
 export class AnswerRoom {
   #held = 0;
-  /** The part of `#held` that counts as unread by the client. */
+  /** The part of the answer's reserved bytes (`#held`) that counts as unread by the client. */
   #unread = 0;
   #arrives = false;
   #isClosed = false;
@@ -325,7 +325,7 @@ export class AnswerRoom {
     if (this.#held > 0) this.budget.noteRead(this.accountId);
   }
 
-  /** Frees the space, because the answer was discarded. The room can be used for another answer. */
+  /** Frees the space of a discarded answer. The object can be used for another answer. */
   giveBack(): void {
     if (this.#held === 0 && !this.#arrives) return;
     this.#noteUnread(0);

@@ -82,7 +82,7 @@ export function limitConnections(
  * Backpressure limits the memory of such a call, but nothing else limits its duration.
  */
 export function disconnectIdleClients(server: Server, idleMs: number): void {
-  // Node emits one event for this timeout and the keep-alive timeout, so the two need different values to be told apart.
+  // Node emits the same event for the timeout of an idle client and for the keep-alive timeout, so the two need different values.
   const timeoutMs = idleMs + 1;
   server.timeout = timeoutMs;
   server.on('timeout', (socket: Socket) => {

@@ -11,7 +11,7 @@ import { announcedBytes, type BodyLook, checkBodyHeaders, ownLimits, readBody, s
 
 const rooms = new WeakMap<ServerResponse, AnswerRoom>();
 
-/** Charges the unread data of an answer of the gateway's own API to an account's memory limit. */
+/** Counts the unread data of an answer of the gateway's own API in an account's memory limit. */
 export function countFor(response: ServerResponse, accountId: string): void {
   const room = new AnswerRoom(accountId);
   rooms.set(response, room);

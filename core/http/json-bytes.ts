@@ -18,8 +18,8 @@ export function viewOf(chunk: Buffer): DataView | undefined {
 }
 
 /**
- * Most bytes of a body are the content of strings, so four of them are checked as one number. Subtraction borrows a bit at each byte that
- * is sought; the first such bit is exact.
+ * Finds where the text of a JSON string ends or is interrupted. It checks four bytes as one number, because most bytes of a body are the
+ * content of strings. A subtraction sets the highest bit of each sought byte; the first set bit is exact.
  * @returns the offset of the first quote, backslash or control character
  */
 export function endOfText(chunk: Uint8Array, view: DataView | undefined, from: number): number {
@@ -29,7 +29,7 @@ export function endOfText(chunk: Uint8Array, view: DataView | undefined, from: n
     const last = length - 4;
     while (at <= last) {
       const four = view.getInt32(at, true);
-      // After this, a quote is 0x20, and every byte that was below 0x20 is still below 0x20.
+      // After the XOR with 0x02, a quote is 0x20, and every byte that was below 0x20 is still below 0x20.
       const low = four ^ 0x02020202;
       const slash = four ^ 0x5c5c5c5c;
       const found = (((low - 0x21212121) & ~low) | ((slash - 0x01010101) & ~slash)) & 0x80808080;
@@ -41,7 +41,7 @@ export function endOfText(chunk: Uint8Array, view: DataView | undefined, from: n
   return at;
 }
 
-/** 1 for each byte that ends or interrupts the text of a string. */
+/** A table that has 1 for each byte that ends or interrupts the text of a JSON string. */
 const STOPS = Uint8Array.from({ length: 256 }, (_, byte) => +(byte < SPACE || byte === QUOTE || byte === BACKSLASH));
 
 /** Returns whether a backslash and this byte form a complete escape. */

@@ -15,9 +15,9 @@ const NONE: ReadonlySet<string> = new Set();
 /** Records the positions of the top-level members of a JSON object, by unescaped key. For a repeated key, the last member counts. */
 export class TopLevelMembers implements JsonObserver {
   readonly places = new Map<string, MemberPlace>();
-  /** Whether the text is an object; false before anything was read. */
+  /** Whether the JSON text is an object; false before any of the text was read. */
   isObject = false;
-  /** The first key of `once` that was repeated; undefined if there is none. */
+  /** The first repeated key of `once`, the keys that may not be repeated; undefined if none was repeated. */
   repeated: string | undefined;
   name = '';
 

@@ -18,7 +18,7 @@ export function beginNumber(byte: number): number | undefined {
   return isDigit(byte) ? afterDigit(NUMBER_MINUS, byte) : undefined;
 }
 
-/** Returns whether a number may end in this state. */
+/** Returns whether the digits and signs read up to this state form a complete JSON number. */
 export function isWholeNumber(state: number): boolean {
   return isInteger(state) || state === NUMBER_FRACTION || state === NUMBER_EXPONENT;
 }

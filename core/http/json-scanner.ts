@@ -22,7 +22,7 @@ export interface JsonToken {
   readonly isNatural: boolean;
   /** The string without quotes and escapes, or the characters of a number or literal; undefined above 4 KiB. */
   text(): string | undefined;
-  /** The string or key as a word, which is usually cached; undefined above 4 KiB. */
+  /** Returns the string or key as a `JsonWord`, an object that is usually cached; undefined above 4 KiB. */
   word(): JsonWord | undefined;
   /** Returns whether the token is the string or key `word`, with or without escapes. This is cheaper than `word()`. */
   is(word: JsonWord): boolean;
@@ -159,7 +159,7 @@ export class JsonScanner implements JsonToken {
     const inChunk = this.start - this.#base;
     const length = this.end - this.start - 2;
     const wanted = word.bytes.length;
-    // An escape has at most `MAX_ESCAPE_LENGTH` bytes, so a token whose length cannot match need not be decoded.
+    // An escape has at most `MAX_ESCAPE_LENGTH` bytes. A token whose length cannot match the sought word is therefore not decoded.
     if (length < wanted || length > wanted * MAX_ESCAPE_LENGTH) return false;
     if (this.#hasEscapes || inChunk < 0) return this.text() === word.text;
     return length === wanted && word.isAt(this.#chunk, inChunk + 1, length);
@@ -190,7 +190,7 @@ export class JsonScanner implements JsonToken {
     return Buffer.concat([this.#carried, this.#chunk.subarray(0, missing)]);
   }
 
-  /** Saves the current token's bytes of this chunk for the next one. */
+  /** Keeps the bytes of an incomplete token until the next chunk arrives. */
   #carry(): void {
     const room = MAX_TOKEN_TEXT_BYTES - this.#carried.length;
     if (room <= 0) return;

@@ -24,7 +24,7 @@ const MAX_WORD_BYTES = 64;
 
 const KNOWN = new Map<string, JsonWord>();
 
-/** How many words are cached, and in how many positions of the cache each may be. A new word replaces one that is not known. */
+/** How many words are cached, and in how many positions of the cache each may be. A new word never replaces one that the code compares with. */
 const PLACES = 2_048;
 const PLACES_OF_ONE = 4;
 
@@ -61,7 +61,7 @@ export function wordIn(chunk: Buffer, from: number, to: number): JsonWord {
   const text = chunk.toString('utf8', from, to);
   const known = KNOWN.get(text);
   if (known !== undefined) return known;
-  // For so few bytes, this loop is cheaper than a copy by a method.
+  // For a word of at most 64 bytes, copying in this loop is cheaper than copying with a method.
   const bytes = new Uint8Array(length);
   for (let at = 0; at < length; at += 1) bytes[at] = chunk[from + at] as number;
   return keep(new JsonWord(text, bytes), place);

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 
-/** The longest time for reading the rest of a request, in milliseconds. The largest body arrives within it over an ordinary connection. */
+/** The longest time for reading the rest of a request, in milliseconds. It is enough for the largest body over an ordinary connection. */
 const MAX_DRAIN_MS = 5_000;
 /** The most bytes that are read of the rest of a request: twice the size of the largest body. */
 const MAX_DRAIN_BYTES = 41_943_040;

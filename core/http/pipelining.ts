@@ -10,7 +10,7 @@ export function closeWithConnection({ socket }: IncomingMessage, response: Serve
   const close = (): void => {
     if (response.closed) return;
     response.destroyed = true;
-    // The getter `closed` returns this field, and stream.pipeline reads `closed`.
+    // The stream's getter `closed` returns the field `_closed`, and Node's stream.pipeline reads `closed`.
     (response as unknown as { _closed: boolean })._closed = true;
     response.emit('close');
   };
@@ -35,7 +35,7 @@ export function limitPipelining(server: Server): void {
   const begin: Listener = (request, response) => {
     for (const listener of listeners) listener.call(server, request, response);
   };
-  // Node resumes reading after an answer has been sent, so that a client could make the queue as long as it likes.
+  // Keeps the connection paused. Node would resume reading after each sent answer, and a client could make the queue as long as it likes.
   const stayPaused = function (this: Socket): void {
     this.pause();
   };

@@ -122,7 +122,7 @@ export const readUuid = reader({ type: 'string', format: 'uuid' }, (text) => {
 
 const RFC_3339 = /^(\d{4})-(\d\d)-(\d\d)[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)$/;
 
-/** Accepts a time in RFC 3339 format. It must have an offset, which decides which day a date means. In a query string, a raw `+` arrives as a space. */
+/** Accepts a time in RFC 3339 format. It must have a UTC offset, which decides the moment. In a query string, a raw `+` arrives as a space. */
 export const readTime = reader({ type: 'string', format: 'date-time' }, (text) => {
   const match = RFC_3339.exec(text.replace(' ', '+'));
   const time = new Date(match?.[0] ?? '');

@@ -39,7 +39,7 @@ export function withMember(object: JsonObject, name: string, value: unknown): Js
   return added;
 }
 
-/** Parses JSON; returns undefined if it is invalid. Objects in `FOREIGN` members keep their text; with `isForeign` the whole value does. */
+/** Parses JSON; returns undefined if it is invalid. Objects in `FOREIGN` members (the client's) keep their text; with `isForeign` the whole value does. */
 export function parseRaw(bytes: Buffer, isForeign = false): unknown {
   let root: unknown;
   try {
@@ -57,8 +57,8 @@ export function parseForeign(text: string): JsonObject | undefined {
 }
 
 /**
- * Keeps the texts of foreign objects while a scanner reads the JSON from which a value was parsed. For a repeated name, the value has only
- * the last member. What the scanner reads of earlier ones matches no part of the value, or a part that the last member overwrites.
+ * Keeps the texts of objects that belong to the client or the model, while a scanner reads the JSON of a parsed value. If a name is
+ * repeated, the value has only the last member. Texts of earlier members match no part of the value, or are overwritten.
  */
 export class ForeignTexts implements JsonObserver {
   /** The container being scanned at each depth, the offsets of its last key, and the index of its last item. */
@@ -66,7 +66,7 @@ export class ForeignTexts implements JsonObserver {
   readonly #keyStarts: number[] = [];
   readonly #keyEnds: number[] = [];
   readonly #indexes: number[] = [];
-  /** The depth of the open foreign object (0 if none), the offset of its start, and how many names it contains. */
+  /** The depth of the open object that belongs to the client or the model (0 if none), its start offset, and how many names it contains. */
   #foreign = 0;
   #start = 0;
   #names = 0;
@@ -119,7 +119,7 @@ export class ForeignTexts implements JsonObserver {
     return index;
   }
 
-  /** Returns the name of the member that is being scanned; undefined if the value does not have its container. */
+  /** Returns the name of the member that is being scanned; undefined if the parsed value lacks the object around that member. */
   #nameAt(depth: number, around: object | undefined): string | undefined {
     if (around === undefined) return undefined;
     const start = this.#keyStarts[depth] as number;

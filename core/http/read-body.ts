@@ -31,7 +31,7 @@ interface BodyReading {
   readonly encoded?: EncodedBody | undefined;
   /** Checks the body's bytes while they arrive; undefined if they are not checked. */
   readonly look?: BodyLook | undefined;
-  /** Called once, before more than `SMALL_BODY_BYTES` are read. If it rejects, the body is rejected. */
+  /** Runs once, before the gateway reads more than `SMALL_BODY_BYTES` of a body. If it rejects, the body is rejected. */
   readonly beforeLarge?: () => Promise<void>;
   /** Reports that the client has disconnected, if the request's own events do not report it. */
   readonly call?: { readonly hasLeft: boolean; onLeave(listener: () => void): () => void };
@@ -245,7 +245,7 @@ function awaitBody(
       pace.stop();
       stopListening?.();
       request.off('data', onArrival).off('end', onArrived).off('error', onClose).off('close', onClose);
-      // A later connection reset no longer matters, and must not end the process.
+      // After the body was read, a reset of the connection no longer matters. Without this listener, the error would end the process.
       request.on('error', ignore);
       decoder?.off('data', onDecoded).off('end', onDecodedAll).off('error', onBroken).on('error', ignore).destroy();
     }

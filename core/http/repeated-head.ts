@@ -14,8 +14,8 @@ type KnownSocket = Socket & { [LAST]?: LastHead };
 
 /**
  * Returns a function that caches what `read` returns while the connection repeats its head: the same names and values in the same order,
- * except `content-length`. The result must depend on the head alone. Whether a key is still valid, or an address permitted, depends on
- * more.
+ * except `content-length`. The result must depend on the head alone. Whether an API key is still valid, or an address permitted, depends on
+ * more than the head.
  */
 export function oncePerHead<T extends object>(read: (request: IncomingMessage) => T): (request: IncomingMessage) => T {
   return (request) => {

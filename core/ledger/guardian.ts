@@ -32,7 +32,7 @@ export function startGuardian(options: RecoverOptions & { readonly everyMs?: num
   const whenFailed = (error: unknown) => {
     ready.set(0);
     const reason = String(error);
-    // Each new reason is logged once, because the first reason may hide another one that an operator must fix.
+    // Each new reason why the ledger cannot be checked is logged once, because the first reason may hide another one that an operator must fix.
     if (reason !== trouble) log.error({ reason }, 'the ledger cannot be checked; the check is retried');
     trouble = reason;
   };

@@ -40,7 +40,7 @@ interface Key {
   readonly settings: { readonly access?: KeyAccess | undefined };
 }
 
-/** Returns the hashes under which the index has a key, each with its end; undefined for no end. A revoked key has none. */
+/** Returns the hashes under which the index has an API key, each with the time when it expires; undefined if it never expires. A revoked key has none. */
 export function secretsOf({ hash, status, settings: { access } }: Key) {
   if (status === 'revoked') return [];
   const current = { hash, untilMs: undefined };

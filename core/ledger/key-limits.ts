@@ -15,8 +15,8 @@ export type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 /** The counters for a key's limits, in addition to the totals of what it has spent and holds. */
 export interface LimitCounters extends Mutable<SpendingWindows> {
   /**
-   * When the bucket of calls is full again, in microseconds since 1970; 0 before the first call. The next two are the same for tokens and
-   * for requests to the gateway's own API.
+   * When the per-minute bucket of calls is full again, in microseconds since 1970; 0 before the first call. `tokensAtMicros` and
+   * `requestsAtMicros` are the times for tokens and for requests to the gateway's own API.
    */
   callsAtMicros: number;
   tokensAtMicros: number;
@@ -79,7 +79,7 @@ function spentIn(key: LimitCounters, nowMs: number): { today: bigint; thisMonth:
   };
 }
 
-/** Returns how a call changes the key's per-minute buckets, and how many milliseconds too early it arrives. */
+/** Returns the new state of the API key's per-minute buckets after a call, and how many milliseconds too early for them the call is. */
 export function takeRate(key: Limited, tokens: number, nowMs: number) {
   const now = nowMs * 1_000;
   const calls = take(key.callsPerMinute, key.callsAtMicros, 1, now);
@@ -92,7 +92,7 @@ export function takeRate(key: Limited, tokens: number, nowMs: number) {
   };
 }
 
-/** Returns how a request to the gateway's own API changes its bucket, and how many milliseconds too early it arrives. */
+/** Returns the new state of a key's bucket after a request to the gateway's own API, and how many milliseconds too early the request is. */
 export function takeRequest({ requestsAtMicros }: LimitCounters, perMinute: number, nowMs: number) {
   const { fullAt, late } = take(perMinute, requestsAtMicros, 1, nowMs * 1_000);
   return { requestsAtMicros: fullAt, waitMs: Math.ceil(late / 1_000) };
@@ -104,7 +104,7 @@ function take(limit: number | undefined, fullAt: number, count: number, now: num
   return { fullAt: after, late: Math.max(0, after - now - MINUTE_MICROS) };
 }
 
-/** Returns tokens to the key's bucket that a call was expected to use and did not use. */
+/** Gives tokens back to the API key's per-minute bucket: those that a call was expected to use and did not use. */
 export function correctTokens(key: Limited, expected: number | undefined, used: number | undefined): void {
   const limit = key.tokensPerMinute;
   if (expected === undefined || used === undefined || limit === undefined || key.tokensAtMicros === 0) return;

@@ -10,7 +10,7 @@ export interface LeaseTimes {
   readonly pauseMs: number;
   /** How long a settle is retried. After that, the ledger would answer `expired`. */
   readonly giveUpAfterMs: number;
-  /** How often the spool checks the settles that wait on disk, and at what age it sends one again. The sum is shorter than `pauseMs`. */
+  /** How often the spool checks the settles that wait on disk, and at what age it sends one again. The sum of both times is shorter than `pauseMs`. */
   readonly spoolEveryMs: number;
   readonly resendAfterMs: number;
 }

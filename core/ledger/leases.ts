@@ -12,7 +12,7 @@ import { ALL_SHARDS } from './shard';
 export interface Leases {
   /** How long a hold lasts after its last renewal. */
   readonly leaseMs: number;
-  /** Renews the hold of an open call until it is untracked. */
+  /** Renews the hold of an open call until `untrack` is called for it. */
   track(payer: Payer, rid: string, heldE8: bigint): void;
   untrack(rid: string): void;
   /** Returns how many holds are tracked. */
@@ -81,7 +81,7 @@ export function startLeases(options: LeasesOptions): Leases {
     const isReady = await ledger.isReady().catch(() => false);
     if (!isReady) missedAt = performance.now();
     if (missedAt !== undefined && performance.now() - missedAt < pauseMs) return false;
-    // The difference may be negative: if the ledger's clock was set back, its opening lies in the future.
+    // The age may be negative: if the ledger's clock was set back, the time of the ledger's opening lies in the future.
     return Math.abs(await ledger.openedAgoMs()) >= pauseMs;
   };
 

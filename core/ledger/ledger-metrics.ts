@@ -6,7 +6,10 @@ import type { Calls, ReserveOutcome, ReserveRequest, SettleOutcome, SettleReques
 
 const registers = [metrics];
 
-/** The buckets of both histograms, in seconds. They reach the timeout of a reserve, and twice that time for settles, because no call waits longer for one. */
+/**
+ * The buckets of the histograms of reserves and settles, in seconds. The largest is twice the timeout of a reserve, because no call waits
+ * longer for a settle.
+ */
 const ANSWER_SECONDS = [0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5];
 
 const reserves = new Buckets(ANSWER_SECONDS);
@@ -45,7 +48,10 @@ const shortfallUsd = new Counter({
   registers,
 });
 
-/** Calls the ledger, and measures how long its answer or failure takes. Passes each to `note` or `noteFailure`. @throws the errors of the ledger */
+/**
+ * Calls the ledger, and measures the time until it answers or fails. Passes an answer to `note`, and calls `noteFailure` after a failure.
+ * @throws the errors of the ledger
+ */
 function measured<T>(
   buckets: Buckets,
   ask: () => MaybeLater<T>,

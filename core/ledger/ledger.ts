@@ -73,7 +73,7 @@ export interface Intent {
   readonly body: string;
 }
 
-/** An intent, and the id of the request that pays for it. */
+/** An intent (the Idempotency-Key and the body of a call), and the id of the request that pays for it. */
 export interface PaidIntent extends Intent {
   readonly requestId: string;
 }
@@ -95,7 +95,7 @@ export interface ReserveRequest extends Payer {
   readonly facts?: string | undefined;
   /** The most tokens that the call may use. If set, the request counts as one call in the key's per-minute limits. Absent for sandboxes. */
   readonly tokens?: number;
-  /** The call's intent. The ledger keeps it for INTENT_MS after the call. Absent for a call without an Idempotency-Key. */
+  /** The intent of the call (its Idempotency-Key and body). The ledger keeps it for INTENT_MS after the call. Absent for a call without an Idempotency-Key. */
   readonly intent?: PaidIntent | undefined;
 }
 
@@ -138,7 +138,7 @@ export interface SettleRequest extends Payer {
   readonly costE8: bigint;
   /** The JSON of the finished usage record without `cost`, which the shipper reads from the entry. */
   readonly record: string;
-  /** How many tokens the call has used. The ledger returns the tokens that were expected beyond that to the key's per-minute limit. */
+  /** How many tokens the call has used. If it was expected to use more, the ledger gives the rest back to the API key's per-minute limit. */
   readonly tokens?: number | undefined;
   /**
    * Whether the ledger may have lost the hold, and Postgres has no entry of it. If the id is unknown, the ledger then charges at most what
@@ -258,7 +258,7 @@ export interface AccountSnapshot {
   readonly postedE8: bigint;
   readonly seq: number;
   readonly keys: readonly KeySnapshot[];
-  /** The entries that are so recent that a repetition of their request may still arrive. */
+  /** The account's entries that are so recent that their request may still be repeated. */
   readonly closed: readonly ClosedEntry[];
   /** The holds without a deadline, oldest first. If the balance does not cover all of them, recovery reduces the newest ones. */
   readonly open: readonly OpenHold[];
@@ -284,7 +284,7 @@ export interface OpenHold extends Payer {
 }
 
 export interface ClosedEntry extends Pick<OutboxEntry, 'rid' | 'kind' | 'keyId' | 'amountE8' | 'shortfallE8'> {
-  /** The intent of a charged call with an Idempotency-Key; undefined for all other entries. */
+  /** The intent (Idempotency-Key and body) of a charged call; undefined for all other entries, and for a call without an Idempotency-Key. */
   readonly intent?: PaidIntent | undefined;
 }
 
@@ -319,15 +319,15 @@ export const SHARDS = 256;
 export const CLOSED_MS = 15 * 60_000;
 
 /**
- * How long the ledger keeps an Idempotency-Key after Postgres has the call's entry. It is shorter than CLOSED_MS, because the reservation
- * says how the call ended.
+ * How long the ledger keeps an Idempotency-Key after Postgres has the call's entry. It is shorter than CLOSED_MS, for which the ledger
+ * keeps the reservation, because only the reservation says how the call ended.
  */
 export const INTENT_MS = 10 * 60_000;
 
 /** How many Idempotency-Keys of one account the ledger keeps. A new key replaces the oldest one whose call has ended. */
 export const MAX_INTENTS = 10_000;
 
-/** The operations for the money of calls. They alone have a second implementation that adds a node's allowances. */
+/** The operations for the money of calls. They alone have a second implementation, which adds allowances (money that a node holds in advance). */
 export interface Calls {
   reserve(request: ReserveRequest): MaybeLater<ReserveOutcome>;
   settle(request: SettleRequest): MaybeLater<SettleOutcome>;

@@ -1,6 +1,6 @@
 import { formatUsd } from '../base/money';
 
-/** The kinds of limits, and the types of a limit in the ledger (`kept`) and in bodies (`shown`): decimal USD or a number. */
+/** The kinds of limits, and the types of a limit in the ledger (`kept`) and in request and answer bodies (`shown`): decimal USD or a number. */
 interface Kinds {
   usd: { readonly kept: bigint; readonly shown: string };
   count: { readonly kept: number; readonly shown: number };
@@ -12,13 +12,13 @@ interface Limit {
   readonly column: string;
   /** The limit's field in the key's hash in Redis. */
   readonly field: string;
-  /** The limit's name in request and answer bodies. */
+  /** The name of the limit of an API key in the bodies of requests and answers. */
   readonly name: string;
 }
 
 /**
- * The limits of a key's spending and of its requests; an absent one means no limit. Columns, bodies, the OpenAPI document, the
- * hash in Redis and what recovery writes are made from this table. `key-limits.ts` and `key-limits.lua` apply the limits.
+ * The limits of an API key's spending and requests. An absent limit means no limit. This table is the source of the columns in Postgres,
+ * the bodies, the OpenAPI document, the hash in Redis and what recovery writes. `key-limits.ts` and `key-limits.lua` apply the limits.
  */
 const KEY_LIMITS = {
   limitE8: { kind: 'usd', column: 'limit_e8', field: 'limit', name: 'balanceLimit' },
@@ -45,7 +45,7 @@ export type KeyLimitColumns = { readonly [K in Key as Table[K]['column']]: bigin
 /** The limits of a key as bodies show them: amounts in USD, null for no limit. */
 export type ShownKeyLimits = { readonly [K in Key as Table[K]['name']]: KindOf<K>['shown'] | null };
 
-/** One value for each limit, by its name in bodies. */
+/** An object with one value for each limit of an API key. Its members have the limits' names in request and answer bodies. */
 type ByLimitName<T extends Record<keyof Kinds, unknown>> = {
   readonly [K in Key as Table[K]['name']]: T[Table[K]['kind']];
 };
@@ -56,12 +56,12 @@ export const KEY_LIMIT_ROWS = Object.entries(KEY_LIMITS) as readonly [Key, Table
 export const LIMIT_FIELDS = KEY_LIMIT_ROWS.map(([, { field }]) => field);
 export const LIMIT_COLUMNS = KEY_LIMIT_ROWS.map(([, { column }]) => column);
 
-/** Returns every limit, undefined where `limits` has none, so that a change removes the limits that it does not name. */
+/** Returns every limit of an API key, with undefined for each one that `limits` lacks. A change then removes the limits that it does not name. */
 export function limitsOf(limits: KeyLimits): KeyLimits {
   return Object.fromEntries(KEY_LIMIT_ROWS.map(([key]) => [key, limits[key]]));
 }
 
-/** Returns the limits that are set. `read` looks up one limit in its source. */
+/** Returns the limits that an API key has. `read` looks up one limit in a row of Postgres, a hash of Redis or a body. */
 export function limitsFrom(
   read: (limit: Table[Key], key: Key) => bigint | number | string | null | undefined,
 ): KeyLimits {
@@ -97,7 +97,7 @@ export function showLimits(limits: KeyLimits): ShownKeyLimits {
   return Object.fromEntries(shown);
 }
 
-/** Returns for each limit, by its name in bodies, the value that belongs to the limit's kind. */
+/** Returns an object with one member for each limit. Each member has the value that `its` gives for the limit's kind (USD or count). */
 export function byLimitName<const T extends Record<keyof Kinds, unknown>>(its: T): ByLimitName<T> {
   return Object.fromEntries(KEY_LIMIT_ROWS.map(([, { name, kind }]) => [name, its[kind]])) as ByLimitName<T>;
 }

@@ -13,13 +13,13 @@ export interface CallState {
   readonly chargedE8: bigint;
 }
 
-/** How a new Idempotency-Key gets room: which old keys are dropped, and which keys of open calls become the newest. */
+/** How a new Idempotency-Key gets room in its account's list: the old keys to drop, and the keys of open calls to move to the end as newest. */
 interface Room {
   readonly dropped: readonly string[];
   readonly moved: readonly string[];
 }
 
-/** How long the ledger keeps an account's Idempotency-Keys after the last new one, in ms: longer than any call runs. An idle account's keys then expire. */
+/** How long the ledger keeps an account's Idempotency-Keys after its last new key, in ms. This is longer than any call runs. */
 const KEPT_MS = 86_400_000;
 
 /** How many of the oldest keys are searched for one whose call is no longer open. */
@@ -27,7 +27,7 @@ const LOOKED_AT = 1_000;
 
 const NO_ROOM_NEEDED: Room = { dropped: [], moved: [] };
 
-/** The Idempotency-Keys of accounts: the reference model of redis/intents.lua. */
+/** The Idempotency-Keys of accounts in this process: the reference model that tests compare with redis/intents.lua. */
 export class MemoryIntents {
   /** Keys by account. The accounts, and the keys of each, are ordered by their last use, oldest first. */
   readonly #accounts = new Map<string, { readonly freeAtMs: number; readonly calls: Map<string, IntentCall> }>();

@@ -58,10 +58,10 @@ export interface MemoryKey extends Mutable<KeyState>, LimitCounters {
   readonly accountId: string;
 }
 
-/** An open reservation, or what the ledger keeps of a closed reservation, a credit or a tombstone. */
+/** An open reservation; or what the ledger keeps of a closed reservation, of a credit, or of a tombstone (an id that may not be reserved any more). */
 interface Reservation {
   readonly accountId: string;
-  /** undefined for a credit. */
+  /** The API key of the reservation; undefined for a credit. */
   readonly keyId: string | undefined;
   state: 'open' | 'settled' | 'released' | 'expired' | 'tombstoned' | 'credited';
   amountE8: bigint;
@@ -74,9 +74,10 @@ interface Reservation {
 }
 
 /**
- * The ledger in this process: the reference model that the Redis scripts are compared with, and the ledger of the embedded default. Each
- * operation runs within one turn of the event loop, so no other operation interferes. As in Redis, its memory holds only accounts, keys,
- * open reservations, uncommitted entries, and closed reservations until CLOSED_MS after their commit.
+ * The ledger in this process. It is the reference model for the Redis scripts, and the ledger of a gateway without Redis. Each operation
+ * runs within one turn of the event loop, so no other operation interferes. Its memory holds only accounts, API keys, open reservations,
+ * uncommitted entries and recently closed reservations. It keeps a closed reservation until CLOSED_MS after the commit of the entry, as
+ * Redis does.
  */
 export class MemoryLedger implements Ledger {
   protected readonly now: () => number;
@@ -468,7 +469,7 @@ export class MemoryLedger implements Ledger {
     this.accounts.set(accountId, { status, availableE8: postedE8 - heldE8, heldE8, postedE8, seq });
   }
 
-  /** Returns an open hold of 0 for a late settle, because its hold was lost. Returns undefined if the settle is not late or its payer is unknown. */
+  /** Returns a new open hold of 0 for a settle that comes after its hold was lost. Returns undefined if the settle is not late or its payer is unknown. */
   #lost(request: SettleRequest): Reservation | undefined {
     if (request.isLate !== true || !this.accounts.has(request.accountId)) return undefined;
     return this.keyOf(request) === undefined ? undefined : closedNow(request, 'open');
@@ -597,7 +598,7 @@ function closedNow(payer: { accountId: string; keyId: string | undefined }, stat
   return { accountId, keyId, state, amountE8: 0n, chargedE8: 0n, shortfallE8: 0n, facts: '' };
 }
 
-/** Returns the outcome of a roll if the states of both reservations decide it; undefined if the roll continues with the money. */
+/** Returns the outcome of a roll (closing one hold and opening the next) if the states of both reservations decide it. Otherwise returns undefined. */
 function refuseRoll(
   first: Reservation | undefined,
   following: Reservation | undefined,

@@ -16,7 +16,7 @@ export function refuseHalfOfTheStores({ REDIS_URL: redis = '', DATABASE_URL: dat
   throw new StartFailure(`${set} is set, but ${missing} is not: set both, or neither to use the embedded stores.`);
 }
 
-/** The opened ledger. `store` grants allowances; it is undefined for the embedded ledger, which needs none. */
+/** The opened ledger. `store` grants allowances (money that a node holds in advance); it is undefined for the embedded ledger, which needs none. */
 interface OpenedLedger {
   readonly ledger: Ledger;
   readonly store: (Ledger & AllowanceStore) | undefined;

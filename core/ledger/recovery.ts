@@ -60,8 +60,8 @@ export async function recover(given: RecoverOptions): Promise<void> {
 }
 
 /**
- * Returns how many accounts it compared, or undefined if another process has already recovered the ledger. Returns `again` if entries must
- * be shipped first, or if the ledger was lost meanwhile.
+ * Compares all accounts under a lock and returns their number. Returns undefined if another process has already recovered the ledger.
+ * Returns `again` if entries must be shipped first, or if the ledger was lost meanwhile.
  */
 function restoreLocked(options: RecoverOptions): Promise<number | 'again' | undefined> {
   const { ledger, database } = options;
@@ -220,8 +220,9 @@ interface ClosedRow {
 }
 
 /**
- * Reads the entries that are so recent that a repeated operation may still arrive; for a very busy account only the last ones. It skips
- * reports, because a report's id is no reservation. If a reported call is settled again, the spool looks it up in Postgres.
+ * Reads the entries so recent that an operation on their reservation may still be repeated. For a very busy account it reads only the last
+ * ones. It skips reports of allowances, because a report's id is no reservation. If a reported call is settled again, the spool looks it up
+ * in Postgres.
  */
 async function readClosed(trx: Knex, accountIds: string): Promise<readonly ClosedRow[]> {
   const { rows } = await trx.raw<{ rows: ClosedRow[] }>(
@@ -237,7 +238,7 @@ async function readClosed(trx: Knex, accountIds: string): Promise<readonly Close
 }
 
 interface IntentRow extends ClosedRow {
-  /** Whether an allowance report charged for the call; then no entry has the call's reservation. */
+  /** Whether the report of an allowance (money that a node holds in advance) charged for the call. No entry then has the call's reservation. */
   readonly isReported: boolean;
   readonly requestId: string;
   readonly key: string;
@@ -271,7 +272,7 @@ function toIntent({ requestId, key, body }: IntentRow): PaidIntent {
   return { key, body, requestId };
 }
 
-/** Reads the holds that are still open. A hold with a ledger entry is closed, even if the feature that took it has not recorded that yet. */
+/** Reads the holds that are still open. A hold whose closing entry exists is closed, even if the sandbox's row in Postgres does not show that yet. */
 async function readStillOpen(trx: Knex, accounts: readonly AccountRow[]): Promise<readonly OpenHold[]> {
   const holds = await readOpenHolds(
     trx,
@@ -302,10 +303,7 @@ function groupByAccount<T extends { readonly accountId: string }>(rows: readonly
   return groups;
 }
 
-/**
- * Returns the holds without a deadline that the database has as open on these accounts, oldest first. The caller removes holds
- * that already have an entry of the ledger.
- */
+/** Returns the open holds without a deadline on these accounts, oldest first, from the database. The caller removes holds that the ledger has closed. */
 export type HoldSource = (database: Knex, accountIds: readonly string[]) => Promise<readonly OpenHold[]>;
 
 const sources: HoldSource[] = [];

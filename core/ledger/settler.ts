@@ -135,8 +135,8 @@ export function createSettler(options: SettlerOptions): Settler {
     });
 
   /**
-   * Keeps a closing on disk, then sends it to the ledger. `read` gets the outcome at once if the ledger answers at once. Otherwise this
-   * retries until there is an outcome, and `read` gets `late()` if that takes too long.
+   * Keeps a settle or release on disk, then sends it to the ledger. `read` gets the outcome at once if the ledger answers at once.
+   * Otherwise this retries until there is an outcome, and `read` gets `late()` if that takes too long.
    */
   const close = <T extends Answer, S, R>(
     line: Closing,
@@ -157,7 +157,7 @@ export function createSettler(options: SettlerOptions): Settler {
   const settled = (request: SettleRequest, answer: SettleOutcome | undefined): Settled => {
     const { rid, costE8 } = request;
     if (answer?.outcome === 'settled') {
-      // The caller learns the reduced charge. If the ledger loses this settle, the spool must not charge more later.
+      // The caller learns the reduced charge. The spool keeps that charge, too, so that it does not charge more if the ledger loses this settle.
       if (answer.shortfallE8 > 0n) void spool?.keep({ ...closingOf('settle', request), costE8: answer.chargedE8 });
       shipper.nudge(request.accountId);
       return { chargedE8: answer.chargedE8, inTime: true };

@@ -50,7 +50,7 @@ interface OperatorsOptions {
   readonly now?: () => number;
 }
 
-/** How long a process accepts a token after last reading it, in ms, while the database is unreachable. The token then allows only reading. */
+/** How long a process accepts a token after last reading it, in ms, if the database is unreachable. Meanwhile the token allows only reading. */
 const REMEMBERED_MS = 3_600_000;
 const MIN_REMEMBERED = 1_000;
 /** How often the last use of a token is stored at most. */
@@ -115,8 +115,8 @@ export class Operators {
   }
 
   /**
-   * Returns the session of a request. A request that changes something must carry the session's CSRF token. It looks the operator up again,
-   * because a session ends when its operator token ends.
+   * Returns the session of a request. A request that changes something must carry the session's CSRF token. It authenticates the operator
+   * token again, because a session ends when its token ends.
    * @throws GatewayError NOT_SIGNED_IN, FORBIDDEN
    */
   async session(request: IncomingMessage): Promise<OperatorSession> {
@@ -208,7 +208,7 @@ interface AdminToken {
 /** The minimum length of a token. It is long because attackers can guess as fast as they open connections. */
 const MIN_TOKEN_LENGTH = 24;
 
-/** @throws StartFailure if `ADMIN_TOKEN` is too short for an admin listener that other machines reach */
+/** Refuses to start with a short `ADMIN_TOKEN`. @throws StartFailure if `ADMIN_TOKEN` is too short for an admin listener that other machines reach */
 export function refuseShortToken(token: string | undefined, hostname: string): void {
   if (token === undefined || token === '' || token.length >= MIN_TOKEN_LENGTH || isLoopbackHost(hostname)) return;
   throw new StartFailure(
@@ -217,7 +217,7 @@ export function refuseShortToken(token: string | undefined, hostname: string): v
   );
 }
 
-/** Returns `ADMIN_TOKEN`. If it is not set, returns the token in the data folder, which the first start creates and only the file's owner can read. */
+/** Returns `ADMIN_TOKEN` if it is set, or else the token in the data folder. The first start creates that token in a file that only its owner can read. */
 export function readAdminToken(fromEnvironment: string | undefined, dataFolder: string): AdminToken {
   if (fromEnvironment !== undefined && fromEnvironment !== '') return { token: fromEnvironment, file: undefined };
   const file = join(dataFolder, 'admin-token');

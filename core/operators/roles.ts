@@ -14,7 +14,7 @@ export type OperatorRole = keyof typeof ROLES;
 /** The names of the roles, from the fewest permissions to the most. */
 export const ROLE_NAMES = Object.keys(ROLES) as OperatorRole[];
 
-/** The role that a route of the admin listener needs if the route declares none. */
+/** The role that an operator token needs for a route of the admin listener that declares no role. */
 export const USUAL_ROLE: OperatorRole = 'owner';
 
 /** The schema of a role in the OpenAPI document. */

@@ -9,7 +9,7 @@ import type { OperatorRole } from './roles';
 const FREE = 20;
 /** The longest wait, in seconds. Each further wrong token doubles the wait up to this. */
 const MAX_WAIT_SECONDS = 300;
-/** How long after its last wrong token the count of an address restarts, in ms. */
+/** How long after an address's last wrong token its count of wrong tokens restarts, in ms. */
 const FORGOTTEN_AFTER_MS = 900_000;
 /** How many addresses are remembered at least. The address whose last wrong token is oldest is dropped first. */
 const MIN_PLACES = 10_000;
@@ -22,9 +22,9 @@ interface Tries {
 }
 
 /**
- * Counts wrong tokens in this process by client address, and returns the error for each. A valid token is recognized earlier and never
- * reaches this class. A guesser can therefore not lock an operator out, even from the operator's own address. The wait slows a guesser that
- * respects it; any other guesser needs a new connection for each guess.
+ * Counts wrong operator tokens in this process by client address, and returns the error for each. A valid token is accepted before this
+ * class is asked. An attacker that guesses tokens can therefore not lock an operator out, even from the operator's own address. The wait
+ * slows an attacker that respects it; any other attacker needs a new connection for each guess.
  */
 export class WrongTokens {
   readonly #tries = new RecentlyUsed<Tries>(MIN_PLACES);

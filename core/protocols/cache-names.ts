@@ -6,15 +6,15 @@ import type { Protocol } from '../catalog/protocols';
  * name that is unique to the account.
  */
 export const CACHE_NAMES = [
-  // developers.openai.com, Prompt caching, 2026-11. Fireworks and Moonshot accept it too.
+  // The source: developers.openai.com, Prompt caching, 2026-11. Fireworks and Moonshot accept this member, too.
   'prompt_cache_key',
-  // docs.vllm.ai, Automatic prefix caching, 2026-11. SGLang accepts it too.
+  // The source: docs.vllm.ai, Automatic prefix caching, 2026-11. SGLang accepts this member, too.
   'cache_salt',
-  // sgl-project/sglang, srt/entrypoints/openai/protocol.py, 2026-11
+  // The source of this member: sgl-project/sglang, srt/entrypoints/openai/protocol.py, 2026-11
   'extra_key',
-  // fireworks.ai/docs, Create chat completion, 2026-11
+  // The source of this member: fireworks.ai/docs, Create chat completion, 2026-11
   'prompt_cache_isolation_key',
 ] as const;
 
-/** The protocols whose vendors read `prompt_cache_key`. Calls of other protocols cannot name a section of the cache. */
+/** The protocols in which a request may name a section of the vendor's prompt cache (`prompt_cache_key`). */
 export const NAMES_CACHES: ReadonlySet<Protocol> = new Set<Protocol>(['chat', 'responses']);

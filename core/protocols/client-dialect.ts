@@ -3,11 +3,14 @@ import type { AnswerError, AnswerReader, AnswerWriter, WrittenCall } from '../ca
 import type { Conversation, Feature } from '../catalog/conversation';
 import type { TranslatedCall } from '../catalog/upstream';
 
-/** Translates a protocol of clients: from a client (`readRequest`, `openWriter`, `writeError`), and to an upstream (`writeRequest`, `openReader`). */
+/**
+ * The translation between a client protocol and the gateway's own form. `readRequest`, `openWriter` and `writeError` serve clients;
+ * `writeRequest` and `openReader` serve upstreams.
+ */
 export interface ClientDialect {
-  /** Converts a request body to a conversation. @throws NotTranslatable for what no other dialect can express */
+  /** Converts a request body to a conversation. @throws NotTranslatable for content that no other dialect can express */
   readRequest(body: JsonObject): Conversation;
-  /** The names of members and parts of this dialect, by the conversation feature that each expresses. */
+  /** The dialect's name (a member or a content part) for each conversation feature that it can express. */
   readonly names: Readonly<Partial<Record<Feature, string>>>;
   openWriter(call: WrittenCall): AnswerWriter;
   /** Returns an error as the body of an answer, or as the data of the event that ends a stream. */

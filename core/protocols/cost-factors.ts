@@ -4,66 +4,66 @@ import type { Meter } from '../catalog/usage';
 import { PASSES_OF_A_LOOP } from './request-rows';
 import type { Needs } from './request-table';
 
-/** What a vendor may read for a call, and generate beside the answer, as far as the request shows. The gateway computes the hold from it. */
+/** What a vendor may read for a call outside the body, and generate beside the answer, as far as the request shows. The gateway computes the hold from it. */
 export interface CostFactors {
   /** The most tokens of the body's text: its bytes without base64, plus one for each token that the body names by number. */
   readonly textTokens: number;
-  /** Returns how many more text tokens there are if the tokenizer normalizes the text by NFKC. */
+  /** Returns how many more tokens the body's text may have if the model's tokenizer normalizes the text by NFKC. */
   readonly normalizing: () => number;
   /** How many images have their data in the body, by the `detail` that the client requests. */
   readonly images: ReadonlyMap<ImageDetail, number>;
   readonly imagesByUrl: number;
   /** How many documents the vendor fetches or unpacks. */
   readonly documents: number;
-  /** The tokens of conversations, containers and items that the vendor keeps, as the vendor reported them when it created each. */
+  /** The tokens of the conversations, containers and items that the call names. The vendor keeps these and reported their tokens when it created each. */
   readonly keptTokens: number;
   /** Whether the vendor reads anything else outside the body. Then only the model's context window bounds its input. */
   readonly isUnbounded: boolean;
-  /** Unknown members for which the hold assumes content outside the body. An upstream may declare them free. */
+  /** Unknown members of the request that may add content from outside the body, so the hold covers a context window. An upstream may declare them free. */
   readonly heldMembers: readonly string[];
-  /** Unknown members whose value is a switch or a short word. The hold assumes content outside the body unless the upstream is official. */
+  /** Unknown members of the request whose value is a switch or a short word. The hold covers content from outside the body unless the upstream is official. */
   readonly smallMembers: readonly string[];
-  /** All members, items and types in the request that the tables do not list. */
+  /** All members, items and types in the request that the gateway's request tables do not list. */
   readonly unknownMembers: readonly string[];
-  /** How many times the vendor adds the model's `toolOverheadTokens` to its input. */
+  /** How many times the vendor adds a fixed prompt for tools to the input; the model's `toolOverheadTokens` is its length. */
   readonly toolOverheads: number;
   /** Whether there are tools anywhere in the request. */
   readonly hasTools: boolean;
-  /** How many further times the vendor may run the model, each with an input of up to the context window. */
+  /** How many times more than once the vendor may run the model, each time with an input of up to the context window. */
   readonly furtherPasses: number;
-  /** How many further answers of up to the model's `maxOutput` the vendor may write. */
+  /** How many more answers, beside the one that the client gets, the vendor may write. Each has up to the model's `maxOutput` tokens. */
   readonly furtherAnswers: number;
-  /** The most tokens of the predicted output: its bytes. The vendor also charges the unused part as output. */
+  /** The most tokens of the predicted output (text that the client expects in the answer): its bytes. The vendor also charges the unused part as output. */
   readonly predictedTokens: number;
-  /** How long the vendor may cache the input. */
+  /** For how long the vendor may cache the input, which decides the price of writing its cache. */
   readonly cacheWrites: CacheWrites;
   /** The tier, speed and region that the request selects, where they may have separate prices. */
   readonly asked?: Variant | undefined;
   /** The tools of the request that run at the vendor; undefined if there are none. */
   readonly toolUses?: readonly ToolUse[] | undefined;
-  /** What else the vendor charges separately, such as speech and other models; undefined if there is nothing. */
+  /** Other things that the vendor charges separately, such as speech and further models; undefined if there are none. */
   readonly extras?: readonly Extra[] | undefined;
 }
 
-/** Something that the vendor charges separately and does not count in pieces. Without `meters` and `models` no price covers it. */
+/** Something that the vendor charges separately and does not count in pieces. Without `meters` and `models`, no price in the configuration covers it. */
 export interface Extra extends Needs {
-  /** What it is, in a word of the request tables; log lines name it. */
+  /** The name of the separately charged thing, a word of the request tables. Log lines contain it. */
   readonly name: string;
-  /** The member's path in the request, for errors. */
+  /** The path of the request's member that causes the separate charge, for errors. */
   readonly param: string;
 }
 
 /** A tool that runs at the vendor: the vendor charges it by the piece, or runs the model as often as the tool's limit allows. */
 export interface ToolUse {
-  /** The meter that counts its pieces; undefined for a tool that costs only tokens. */
+  /** The meter that counts the uses of the tool that the vendor charges (its pieces); undefined for a tool that costs only tokens. */
   readonly meter: Meter | undefined;
-  /** The most pieces that one call may use; undefined if the model decides. */
+  /** The most charged uses (pieces) of the tool in one call; undefined if the model decides. */
   readonly pieces: number | undefined;
   /** How many further times the vendor may run the model for the tool, beside the `furtherPasses` of CostFactors. */
   readonly furtherPasses?: number;
-  /** The limit of the tool's uses; undefined for a tool that accepts no limit. */
+  /** The limit of the tool's uses in one call; undefined for a tool that accepts no limit. */
   readonly limit: ToolLimit | undefined;
-  /** Whether answers report the number of pieces; otherwise each call is charged for `pieces`. */
+  /** Whether answers report the number of charged uses (pieces) of the tool; otherwise each call is charged for `pieces`. */
   readonly isReported: boolean;
   /** The tool's path in the request, for errors. */
   readonly param: string;
@@ -71,36 +71,39 @@ export interface ToolUse {
 
 /** The limit of a tool's uses: the client's own in the request, or one that the gateway inserts. */
 export interface ToolLimit {
-  /** Whether each use of the tool may run the model once more; otherwise `furtherPasses` counts these runs. */
+  /** Whether each use of the tool may run the model once more. If not, `furtherPasses` of the tool has the number of these runs. */
   readonly runsModel: boolean;
   /** Whether all tools of the call share the limit. */
   readonly isShared?: boolean;
   /** Where the gateway inserts a limit of uses; undefined if the client has set one. */
   readonly insert: LimitPlace | undefined;
-  /** Where the client's own limit is. The gateway lowers it for a tool without a price. */
+  /** Where the client's own limit is in the body. If the tool has no price, the gateway lowers this limit. */
   readonly own?: LimitPlace;
 }
 
-/** Where the gateway writes a limit: over bytes `from`..`to` of the body. If `name` is set, it writes a whole member of that name. */
+/** The place where the gateway writes a limit: it replaces bytes `from`..`to` of the body. If `name` is set, it writes a whole member of that name. */
 export interface LimitPlace {
   readonly from: number;
   readonly to: number;
   readonly name: string | undefined;
 }
 
-/** Returns whether a tool has a meter for which a model has no price. Its pieces are then free, but the tokens that the vendor reads for it are not. */
+/**
+ * Returns whether a tool has a meter for which a model has no price. The client then pays nothing for the tool's uses, but pays the tokens
+ * that the vendor reads for them.
+ */
 export function isUnpriced({ meter }: Pick<ToolUse, 'meter'>, { price }: Pick<ModelEntry, 'price'>): boolean {
   return meter !== undefined && !price.pieces.has(meter);
 }
 
-/** Returns how many pieces of a tool one call at a model may use. Without a price, it is at most the usual number, because the platform pays. */
+/** Returns how many charged uses of a tool one call to a model may have. Without a price, the platform pays for them, so it is at most the default number. */
 export function piecesOf(tool: ToolUse, model: Pick<ModelEntry, 'toolUses' | 'price'>): number {
   const { meter, pieces } = tool;
   const usual = (meter === undefined ? undefined : model.toolUses?.get(meter)) ?? 1;
   return Math.min(pieces ?? usual, isUnpriced(tool, model) ? usual : Number.POSITIVE_INFINITY);
 }
 
-/** Returns how many further times the vendor may run a model in one call. All tools share one loop, and some share one limit. */
+/** Returns how many times more than once the vendor may run a model in one call. All tools share one loop of runs, and some share one limit. */
 export function furtherPassesOf(reading: CostFactors, model: Pick<ModelEntry, 'toolUses' | 'price'>): number {
   const { furtherPasses, toolUses } = reading;
   if (toolUses === undefined) return furtherPasses;
@@ -122,7 +125,7 @@ export function pointsOutside(reading: CostFactors): boolean {
   return isUnbounded || imagesByUrl + documents + keptTokens + unknownMembers.length > 0;
 }
 
-/** Returns whether the vendor may charge for something outside the body, or at a price other than the plain one. */
+/** Returns whether the vendor may charge for something outside the body, or at a price other than the model's plain price. */
 export function reachesOutside(reading: Omit<CostFactors, 'cacheWrites'>): boolean {
   const { imagesByUrl, documents, keptTokens, furtherPasses, furtherAnswers, unknownMembers } = reading;
   const counted = imagesByUrl + documents + keptTokens + furtherPasses + furtherAnswers + unknownMembers.length;

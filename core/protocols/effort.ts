@@ -18,15 +18,15 @@ const WORDS = Object.keys(TOKENS) as readonly Effort[];
 /** The smallest reasoning budget that vendors accept, in tokens. */
 const MIN_BUDGET = 1_024;
 
-/** Returns how much a call wants the model to reason, as a level; undefined if the call does not set it. */
+/** Returns how much a call wants the model to reason, as a level of effort; undefined if the call does not set it. */
 export function effortOf({ effort, budgetTokens }: Reasoning): Effort | undefined {
   if (effort !== undefined || budgetTokens === undefined) return effort;
   return WORDS.find((word) => budgetTokens <= TOKENS[word]) ?? 'max';
 }
 
 /**
- * Returns a call's budget of reasoning tokens, below the output limit; undefined if the call has none or the limit leaves no room. A level
- * gets at most half of the limit, because its number of tokens is a guess.
+ * Returns a call's budget of reasoning tokens, which is below the output limit. Returns undefined if the call sets no reasoning or the
+ * limit leaves no room. A level of effort gets at most half of the output limit, because its number of tokens is a guess.
  */
 export function budgetOf({ effort, budgetTokens }: Reasoning, maxTokens: number): number | undefined {
   const wanted = budgetTokens ?? Math.min((effort && TOKENS[effort]) ?? 0, Math.floor(maxTokens / 2));

@@ -1,6 +1,6 @@
 import type { AnswerError } from '../catalog/answer';
 
-/** Error codes and types by which vendors report that a call is too long. The last one: github.com/ggml-org/llama.cpp, tools/server, 2026-11. */
+/** Error codes and types by which vendors report that a call is too long. The source of the last code: github.com/ggml-org/llama.cpp, tools/server, 2026-11. */
 const TOO_LONG: ReadonlySet<string> = new Set([
   'context_length_exceeded',
   'context_window_exceeded',
@@ -9,8 +9,8 @@ const TOO_LONG: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Error codes and types by which vendors report other errors, by HTTP status. Upper-case words are Google's (google.rpc.Code), and words
- * that end in `Exception` are Amazon's (Converse, "Errors").
+ * Error codes and types by which vendors report other errors than a too long call, by HTTP status. Upper-case words are Google's
+ * (google.rpc.Code), and words that end in `Exception` are Amazon's (Converse, "Errors").
  */
 const WORDS: Readonly<Record<number, readonly string[]>> = {
   400: ['invalid_request_error', 'invalid_prompt', 'INVALID_ARGUMENT', 'FAILED_PRECONDITION', 'validationException'],
@@ -32,24 +32,25 @@ const STATUSES: ReadonlyMap<string, number> = new Map(
   Object.entries(WORDS).flatMap(([status, words]) => words.map((word) => [word, Number(status)] as const)),
 );
 
-/** The messages of vendors whose codes do not show that a call is too long. Some contain the numbers of tokens. */
+/** The error messages for a too long call from vendors whose error codes do not show that. Some messages contain numbers of tokens. */
 const TOO_LONG_MESSAGE = new RegExp(
   [
-    // platform.claude.com "Context windows"; docs.aws.amazon.com "InvokeModel"; github.com/ollama/ollama, 2026-11.
+    // The sources of these messages: platform.claude.com "Context windows"; docs.aws.amazon.com "InvokeModel"; github.com/ollama/ollama, 2026-11.
     'prompt is too long|input is too long|prompt too long',
-    // developers.openai.com, api-docs.deepseek.com, openrouter.ai/docs, docs.vllm.ai, docs.mistral.ai, 2026-11.
+    // The sources of these messages: developers.openai.com, api-docs.deepseek.com, openrouter.ai/docs, docs.vllm.ai, docs.mistral.ai, 2026-11.
     "maximum context length|exceed(?:s|ed)? (?:the )?(?:model's )?(?:maximum )?context|context window",
-    // ai.google.dev "Troubleshooting"; docs.x.ai "Models"; console.groq.com/docs/errors, 2026-11.
+    // The sources of these messages: ai.google.dev "Troubleshooting"; docs.x.ai "Models"; console.groq.com/docs/errors, 2026-11.
     'input token count.*exceeds the maximum|maximum prompt length|reduce the length of the messages',
-    // docs.sglang.ai; github.com/ggml-org/llama.cpp; lmstudio.ai/docs, 2026-11.
+    // The sources of these messages: docs.sglang.ai; github.com/ggml-org/llama.cpp; lmstudio.ai/docs, 2026-11.
     "longer than the model's context length|available context size|greater than the context length",
-    // platform.kimi.ai/docs/api/errors, 2026-11; github.com/QwenLM/qwen-code, issue 2068, 2026-03; docs.z.ai "Errors" (1261), 2026-11.
+    // The sources of these messages: platform.kimi.ai/docs/api/errors, 2026-11; github.com/QwenLM/qwen-code, issue 2068, 2026-03; docs.z.ai "Errors"
+    // (1261), 2026-11.
     'exceeded model token limit|input token length too long|range of input length should be|prompt 超长',
   ].join('|'),
   'i',
 );
 
-/** How much of a message is searched. A message may quote the client's request, but the reason is at its beginning. */
+/** How many characters of an error message are searched. A message may quote the client's request, but the reason is at its beginning. */
 export const MAX_SEARCHED = 1_000;
 
 /** Returns whether an error means that the call is longer than the model's context window. */
@@ -62,7 +63,7 @@ export function statusOf(error: AnswerError): number | undefined {
   return isTooLong(error) ? 400 : (STATUSES.get(error.code ?? '') ?? STATUSES.get(error.type ?? ''));
 }
 
-/** Returns the message that a Messages client gets for a call that is too long. Claude Code compacts when it sees the first words. */
+/** Returns the message that a Messages client gets for a call that is too long. Claude Code shortens its conversation when it sees the first words. */
 export function tooLongMessage({ message }: AnswerError): string {
   if (/prompt is too long: \d+ tokens > \d+ maximum/i.test(message)) return message;
   const numbers = [...message.slice(0, MAX_SEARCHED).matchAll(NUMBER)].map(([digits]) => numberOf(digits));
@@ -98,7 +99,10 @@ const TYPES: Readonly<Record<number, string>> = {
   429: 'rate_limit_error',
 };
 
-/** Codex compacts when it gets this code, and knows the last code of the table below (github.com/openai/codex, codex-api/src/sse/responses.rs, 2026-11). */
+/**
+ * The error code at which Codex shortens its conversation. Codex also knows the last code of the table below (github.com/openai/codex,
+ * codex-api/src/sse/responses.rs, 2026-11).
+ */
 const TOO_LONG_CODE = 'context_length_exceeded';
 
 const CODES: Readonly<Record<number, string>> = {

@@ -2,7 +2,7 @@ import { asObject, type JsonObject } from '../base/json-values';
 import { parseJson } from '../base/parse-json';
 import { parseRaw } from '../http/raw-json';
 
-/** The largest event that is parsed if the gateway relays it unchanged and needs only its meaning. Parsing more at once would delay every other call. */
+/** The most characters of an event that the gateway parses although it relays the event unchanged. Parsing a larger event would delay every other call. */
 const MAX_PARSED_CHARACTERS = 1_024 * 1_024;
 
 /** The error for an event whose data is no JSON object. */
@@ -12,8 +12,8 @@ export class MalformedEvent extends Error {}
 const INPUT = /"(?:input|arguments|args)"\s*:\s*\{\s*"/;
 
 /**
- * Parses the data of an event. Returns undefined for a native event that is too large to parse. In translated events, inputs of tools keep
- * their JSON text.
+ * Parses the data of an event. Returns undefined for a native event (one that is relayed unchanged) that is too large to parse. In
+ * translated events, inputs of tools keep their JSON text.
  * @throws MalformedEvent
  */
 export function parseEvent(data: string, isNative: boolean): JsonObject | undefined {

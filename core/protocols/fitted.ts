@@ -26,11 +26,11 @@ export interface Forms {
   readonly dialect: string;
   /** Whether vendors refuse a text that is only white space. Such texts are then omitted. */
   readonly refusesBlank: boolean;
-  /** Whether vendors refuse `strict` for a schema that permits undeclared values. `strict` is then omitted, and the gateway reports that to the client. */
+  /** Whether vendors refuse `strict` for a schema that permits undeclared values. The gateway then omits `strict`, and reports that to the client. */
   readonly holdsClosedOnly?: true;
   /**
-   * How system turns inside the conversation are sent if adjacent turns of one role must be one message: as text of the user, or as the
-   * model accepts them. Absent: every turn stays as it is.
+   * How system turns inside the conversation are sent, for dialects that want adjacent turns of one role in one message. They become text
+   * of the user, or stay as the model accepts them. If it is absent, every turn stays as it is.
    */
   readonly system?: 'user' | 'by model';
 }
@@ -55,8 +55,9 @@ const MEDIA_TYPES: ReadonlyMap<string, string> = new Map([
 ]);
 
 /**
- * Returns the conversation of a call in the formats that a dialect's vendors accept. A change keeps the meaning, or `weaken` records it.
- * @throws NotTranslatable for what the dialect refuses
+ * Returns the conversation of a call in the formats that a dialect's vendors accept. Changes that alter the meaning are recorded with
+ * `weaken`.
+ * @throws NotTranslatable for features that the dialect refuses
  */
 export function fitted(call: TranslatedCall, lacks: readonly UnsupportedFeature[], forms: Forms): Conversation {
   const { conversation, model, weaken } = call;
@@ -105,9 +106,9 @@ function shortened(text: string, length: number): string {
 }
 
 /**
- * Joins adjacent turns of one role, with tool results first. System turns inside the conversation become text of the user where the vendor
- * refuses them. Most models refuse them everywhere. Others accept them only between a message of the user and one of the assistant
- * (platform.claude.com, Mid-conversation system messages, 2026-11; for Vertex as reported).
+ * Joins adjacent turns of one role, with tool results first. System turns inside the conversation become text of the user if the vendor
+ * refuses them there. Most models refuse them everywhere. Other models accept them only between a message of the user and one of the
+ * assistant (platform.claude.com, Mid-conversation system messages, 2026-11; for Vertex as reported).
  */
 function inMessages(turns: readonly Turn[], takesSystem: boolean): readonly Turn[] {
   const messages: { role: Turn['role']; parts: Part[] }[] = [];
@@ -138,7 +139,7 @@ function distinct(tools: readonly Tool[]): readonly Tool[] {
 
 class Fitting {
   readonly #used = new Set<string>();
-  /** For each id the calls of the last turn that used it, as long as their results are missing. */
+  /** The tool calls by id that still lack their results, with the last turn that used the id. */
   readonly #calls = new Map<string, { readonly turn: Turn; readonly ids: string[] }>();
 
   constructor(
@@ -146,12 +147,12 @@ class Fitting {
     private readonly upstream: string,
   ) {}
 
-  /** Returns whether the vendor accepts a text, which may not be empty. */
+  /** Returns whether the vendor accepts a text. An empty text is never accepted, and some vendors also refuse white space. */
   says(text: string): boolean {
     return this.forms.refusesBlank ? text.trim() !== '' : text !== '';
   }
 
-  /** Returns the fitted turn, or nothing if no part of it remains. */
+  /** Returns the turn in the vendor's formats, or nothing if no part of the turn remains. */
   turn(turn: Turn): readonly Turn[] {
     const parts = this.#parts(turn.parts, turn);
     return parts.length === 0 ? [] : [{ role: turn.role, parts }];

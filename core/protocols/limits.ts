@@ -6,11 +6,14 @@ import { MAX_JSON_DEPTH } from '../http/json-scanner';
 export interface UnsupportedFeature {
   readonly feature: Feature;
   readonly action: 'dropped' | 'refused';
-  /** The reason: the end of a sentence whose subject is the client's name of the feature. */
+  /** Why the feature fails, as the end of a sentence. The sentence's subject is the client's name of the feature. */
   readonly why: string;
-  /** Which requests with the feature are affected; absent: all of them. */
+  /** Which requests with the feature are affected, in words; absent if all of them are. */
   readonly when?: string;
-  /** Returns whether a request is affected. Absent: every request with the feature is, or, with `when`, the dialect's writer decides while it writes. */
+  /**
+   * Returns whether a request is affected. Without this function, every request with the feature is. If there is only `when`, the writer of
+   * the dialect decides while it writes.
+   */
   isIn?(conversation: Conversation, model: string): boolean;
 }
 

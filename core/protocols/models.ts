@@ -3,33 +3,37 @@ import type { Conversation } from '../catalog/conversation';
 import type { TranslatedCall } from '../catalog/upstream';
 import type { UnsupportedFeature } from './limits';
 
-/** How a model differs from others of its dialect: what only it accepts, and what only it refuses. */
+/** How a model differs from others of its dialect: features that only it accepts, and features that only it refuses. */
 interface ModelForms {
-  /** System turns inside the conversation, as separate messages. */
+  /** Whether the model accepts system turns inside the conversation, as separate messages. */
   readonly takesSystemTurns?: true;
-  /** A tool choice that forces the model to call a tool. */
+  /** Whether the model refuses a tool choice that forces it to call a tool. */
   readonly refusesForcedTools?: true;
-  /** Which of temperature and `top_p` may differ from the default: `one` of them, or `none`, which also excludes `top_k`. Absent: both. */
+  /** Which sampling settings may differ from the default: `one` of temperature and `top_p`, or `none`, which also excludes `top_k`. If absent, both may. */
   readonly sampling?: 'one' | 'none';
-  /** The settings that request the least thinking. Absent: `disabled` turns thinking off. */
+  /** The settings that request the least thinking. If absent, `disabled` turns thinking off. */
   readonly minThinking?: { readonly thinking?: JsonObject; readonly effort?: JsonObject };
 }
 
 const LOW: ModelForms = { minThinking: { effort: { effort: 'low' } } };
 
-/** The differences by the model's name at the upstream, which may have the vendor as a prefix and a version as a suffix. All rows that match apply. */
+/**
+ * The differences between models, by a model's name at the upstream. That name may begin with the vendor and end with a version. All rows
+ * that match a name apply to its model.
+ */
 const ROWS: readonly (readonly [models: RegExp, ModelForms])[] = [
-  // platform.claude.com, Mid-conversation system messages, and @langchain/anthropic 1.5.13 (its profiles), 2026-10. Other models answer 400.
+  // Sources: platform.claude.com, Mid-conversation system messages, and @langchain/anthropic 1.5.13 (its profiles), 2026-10. Other models answer 400.
   [/claude-(?:opus-4-8|opus-5|sonnet-5-5|haiku-5-5|fable-5|mythos-5)(?!\d)/, { takesSystemTurns: true }],
-  // platform.claude.com, What's new in Claude Opus 5.5 and in Claude Sonnet 5.5 (the first names Fable 5.1 too), 2026-11.
+  // Sources: platform.claude.com, What's new in Claude Opus 5.5 and in Claude Sonnet 5.5, 2026-11. The first of them names Fable 5.1, too.
   [/claude-(?:opus-5-5|sonnet-5-5|fable-5-[1-9]|mythos-5-[1-9])(?!\d)/, { refusesForcedTools: true }],
   [/claude-sonnet-5-5(?!\d)/, { minThinking: { thinking: { type: 'between_tools' } } }],
   [/claude-opus-5-5(?!\d)/, LOW],
-  // docs.aws.amazon.com/bedrock, Adaptive thinking, 2026-11: these models refuse `disabled`.
+  // These models refuse to turn thinking off with `disabled` (docs.aws.amazon.com/bedrock, Adaptive thinking, 2026-11).
   [/claude-(?:fable-5|mythos-(?:5|preview))(?!\d)/, LOW],
-  // platform.claude.com, Migration guides of Claude Opus 4.7 and Claude Sonnet 5.5, 2026-11.
+  // These models accept no sampling setting (platform.claude.com, Migration guides of Claude Opus 4.7 and Claude Sonnet 5.5, 2026-11).
   [/claude-(?:opus-4-[78]|(?:opus|sonnet|fable|mythos)-5)(?!\d)/, { sampling: 'none' }],
-  // github.com/chatboxai/chatbox/issues/2670, 2025-09, and github.com/iOfficeAI/AionUi/issues/912, 2026-02: both quote the vendor.
+  // These models accept one sampling setting (github.com/chatboxai/chatbox/issues/2670, 2025-09, and github.com/iOfficeAI/AionUi/issues/912, 2026-02:
+  // both quote the vendor).
   [/claude-(?:opus-4-[1-6]|(?:sonnet|haiku)-4-[56])(?!\d)/, { sampling: 'one' }],
 ];
 

@@ -11,9 +11,9 @@ import { ResponsesReader } from './responses/answer';
 
 interface Native {
   open(adapterSettings?: unknown): AnswerReader;
-  /** The members of events that only continue a text, which need no parsing. Absent: every event must be parsed. */
+  /** The members of events that only continue a text, so that these events need no parsing. If absent, every event must be parsed. */
   readonly deltas?: Deltas;
-  /** The members of an event that lead to its usage; absent: the top-level member `usage`. */
+  /** The path in an event of the object with its usage report. If absent, it is the top-level member `usage`. */
   readonly usageAt?: readonly string[];
 }
 
@@ -37,15 +37,15 @@ const NATIVE: Readonly<Record<Protocol, Native>> = {
   embeddings: { open: () => new EmbeddingsReader() },
 };
 
-/** The meaning of an unstreamed answer. */
+/** The token usage, length and error of an unstreamed answer, as routing and charging need them. */
 export interface BodyNote {
   readonly usage: Usage;
   readonly contentBytes: number;
-  /** The error in a body whose HTTP status reports success; `judge` gets `body`. */
+  /** The error in a body although its HTTP status reports success. The adapter's function `judge` gets `body`. */
   readonly error?: { readonly body: unknown };
 }
 
-/** Reads one native answer for its meaning. It never rejects the answer as contradictory, because the client gets it unchanged. */
+/** Reads usage, content and errors of one native answer. It never rejects the answer as contradictory, because the client gets it unchanged. */
 export class NoteReader {
   readonly #reader: AnswerReader;
   readonly #native: Native;
@@ -88,7 +88,7 @@ export function dataOf({ data = '' }: SseEvent): () => unknown {
   return () => parseJson(data);
 }
 
-/** Returns what answer events mean for routing and money. `whole` returns the JSON that they were read from. */
+/** Returns the usage, content and errors in answer events, for routing and charging. `whole` returns the JSON that the events were read from. */
 export function noteOf(events: readonly AnswerEvent[], whole: () => unknown, usageAt?: readonly string[]): EventNote {
   if (events.length === 0) return NOTHING;
   const [only] = events;
@@ -131,12 +131,12 @@ const PROMISES: ReadonlySet<string> = new Set(['tool_call', 'other']);
 function noteContent(note: Changing<EventNote>, event: Extract<AnswerEvent, { kind: 'open' | 'add' }>): void {
   const bytes = event.bytes ?? (event.kind === 'add' ? Buffer.byteLength(event.text) : 0);
   if (bytes > 0) note.contentBytes = (note.contentBytes ?? 0) + bytes;
-  // An opened empty text or reasoning is not content. A tool call, hidden reasoning, or any other part is.
+  // A part that opens with empty text or reasoning is not content yet. A tool call, hidden reasoning, or any other part is.
   if (bytes > 0 || (event.kind === 'open' && (event.bytes !== undefined || PROMISES.has(event.part.kind))))
     note.content = true;
 }
 
-/** Returns the meaning of an unstreamed answer for routing and money. */
+/** Returns the usage, content and errors of an unstreamed answer, for routing and charging. */
 export function bodyNoteOf(events: readonly AnswerEvent[], body: unknown): BodyNote {
   const { usage = UNKNOWN_USAGE, contentBytes = 0, error } = noteOf(events, () => body);
   return error === undefined ? { usage, contentBytes } : { usage, contentBytes: 0, error };

@@ -12,7 +12,7 @@ import type {
   TranslationRule,
 } from './request-table';
 
-/** How many further times a vendor runs the model in one call for tools at the vendor. Anthropic pauses the turn after ten runs. */
+/** How many times more than once a vendor runs the model in one call for its own tools. Anthropic pauses the turn after ten runs. */
 export const PASSES_OF_A_LOOP = 9;
 
 /** The most uses of one tool that a request may set. A higher number is a mistake, and its hold would be too large to compute. */
@@ -23,7 +23,7 @@ export const bounded = (why: string): CostRule => ({ class: 'bounded', why });
 export const outside = (why: string) => ({ class: 'outside', why }) as const;
 export const priced = (why: string): CostRule => ({ class: 'priced', why });
 
-/** Returns the row of a member that selects a tier, speed or region, for which models may have separate prices. */
+/** Returns the row of the request table for a member that selects a tier, speed or region. Models may have separate prices for these. */
 export function variant(asks: keyof Variant, ...harmless: readonly string[]): MemberRow {
   return { ...priced(`a ${VARIANTS[asks]} with a price of its own`), asks, harmless };
 }
@@ -38,7 +38,7 @@ export const carried = (why: string, ...features: readonly Feature[]) => transla
 export const dropped = (why: string) => translated('dropped', why);
 export const refused = (why: string) => translated('refused', why);
 
-/** Returns a translation rule that refuses every value except those that change nothing. */
+/** Returns a translation rule that refuses a member, except for values that change nothing. */
 export function refusedUnless(harmless: readonly unknown[], why: string): TranslatedRow {
   return { ...refused(why), harmless };
 }
@@ -74,14 +74,14 @@ export function numberUpTo(most: number): Kind {
 
 export const CACHE_HINT = dropped('is a hint for the cache of its vendor');
 
-/** The row of a member that requests background processing, in which the client fetches the answer later. */
+/** The row of the request table for a member that requests background processing, in which the client fetches the answer later. */
 export const LATER: MemberRow = {
   class: 'refused',
   why: 'billed after the call has ended',
   ...refusedUnless([false], 'asks for an answer after the call'),
 };
 
-/** The rule of audio content. The next constants are rules of other content parts that several protocols have. */
+/** The cost rule of audio in a request. The next constants are cost rules of other content parts that several protocols have. */
 export const SPEECH: PartRule = {
   class: 'priced',
   why: 'audio has prices of its own',
@@ -89,7 +89,7 @@ export const SPEECH: PartRule = {
 };
 export const TEXT_PART: PartRule = { class: 'bounded', why: 'its text is in the body' };
 export const ECHO: PartRule = { class: 'bounded', why: 'the client sends back what an answer held' };
-/** The rules of images by their source: data, URL or file. The next constant has those of documents. */
+/** The cost rules of images by their source: data, URL or file. The next constant has the cost rules of documents. */
 export const IMAGE = {
   data: { class: 'bounded', why: 'counts as `imageTokens`', counts: 'image' },
   url: { class: 'outside', why: 'the vendor fetches it', counts: 'imageByUrl' },
@@ -101,7 +101,7 @@ export const DOCUMENT = {
   file: { class: 'outside', why: 'a file at the vendor', counts: 'document', names: 'file_id' },
 } as const satisfies Readonly<Record<string, PartRule>>;
 
-/** The rules of vendor-defined tools: those that run at the client, and then those that run at the vendor. */
+/** The cost rule of vendor-defined tools that run at the client. The next constants are cost rules of tools that run at the vendor. */
 export const AT_CLIENT: ToolRule & TranslatedRow = {
   class: 'free',
   why: 'runs at the client',
@@ -110,5 +110,5 @@ export const AT_CLIENT: ToolRule & TranslatedRow = {
 };
 export const AT_VENDOR = refused('is a tool that runs at its vendor');
 
-/** The rule of a request part that lets the vendor compact the context, which runs the model once more. */
+/** The cost rule of a request part that lets the vendor compact the context, which runs the model once more. */
 export const COMPACTION = { ...outside('compaction runs the model once more'), furtherPasses: 1, furtherAnswers: 1 };

@@ -10,9 +10,9 @@ import type { Meter, TokenMeter } from '../catalog/usage';
 export type MemberClass = 'free' | 'bounded' | 'outside' | 'priced' | 'refused';
 
 /**
- * Resources that a vendor keeps under the platform's account. The gateway binds a resource of a kind in the table's `kept`, and its items,
- * to the account whose call created it. Any customer could name a resource of the other kinds. The gateway refuses a request that names one
- * unless the operator lists the kind in `sharedObjects` of the policy `model-request`.
+ * Resources that a vendor keeps under the platform's account, by kind. The gateway binds resources of some kinds to the account whose call
+ * created them, and their items, too: the kinds in the table's `kept`. Any customer could name a resource of the other kinds. The gateway
+ * refuses a request that names such a resource, unless the operator lists its kind in `sharedObjects` of the policy `model-request`.
  */
 export const SHARED_OBJECTS = [
   'file_id',
@@ -29,32 +29,32 @@ export const SHARED_OBJECTS = [
 
 export type SharedObject = (typeof SHARED_OBJECTS)[number];
 
-/** A kind of vendor resource that answers create. Its ids belong to the account whose call created them. */
+/** The rule for a kind of vendor resource that answers create, such as responses. Its ids belong to the account whose call created them. */
 export interface KeptRule {
   /** How many days the vendor keeps such a resource. */
   readonly days: number;
   /** The path of the resource's id in an unstreamed answer. */
   readonly answer: readonly string[];
-  /** The path of the resource's id in a stream's events, by the event's name. Other events do not contain it. */
+  /** The path of the resource's id in events of a stream, for each event name that has one. Other events do not contain the id. */
   readonly events: EventPaths;
-  /** The resource's items, which calls may name individually. They belong to the same account. */
+  /** Where answers list the items of the resource that calls may name individually. The items belong to the resource's account. */
   readonly items?: ItemsRule;
 }
 
 /** Where answers list the items that the vendor keeps with a resource. */
 export interface ItemsRule {
   readonly kind: SharedObject;
-  /** The path of the list of items in an unstreamed answer. */
+  /** The path of the list of the resource's items in an unstreamed answer. */
   readonly answer: readonly string[];
-  /** The path of an item in a stream's events, by the event's name. Other events do not contain one. */
+  /** The path of an item in events of a stream, for each event name that has one. Other events do not contain an item. */
   readonly events: EventPaths;
 }
 
 export type EventPaths = Readonly<Record<string, readonly string[]>>;
 
-/** The vendor resources that a member's value names, and those that it makes the answer create. */
+/** The vendor resources that the value of a request member names, and the kinds that the value makes the answer create. */
 export interface Keeping {
-  /** The resources that the value names, in any order; without `id` if the gateway never binds the kind to an account. */
+  /** The vendor resources that the value names, in any order. `id` is absent for a kind that the gateway never binds to an account. */
   readonly names: readonly { readonly kind: SharedObject; readonly id?: string }[];
   /** The kinds of vendor resources that the answer may create. */
   readonly makes: readonly SharedObject[];
@@ -65,40 +65,43 @@ export interface Keeping {
 /** How a part of a request affects the cost. */
 export interface CostRule {
   readonly class: MemberClass;
-  /** Why the part has this class, for operators. */
+  /** Why the request part has its cost class, for operators. */
   readonly why: string;
 }
 
-/** What the gateway does with a part of a request when it translates the request to another protocol. */
+/** The gateway's treatment of a request part when it translates the request to another protocol. */
 export interface TranslationRule {
-  /** `carried`: the upstream gets the part. If the upstream's protocol cannot express it, that protocol's writer refuses or drops it. */
+  /**
+   * The treatment of the request part. `carried`: the upstream gets it. If the upstream's protocol cannot express it, that protocol's
+   * writer refuses or drops it.
+   */
   readonly action: 'carried' | 'dropped' | 'refused';
   readonly why: string;
 }
 
-/** How a row's member, part or tool is translated. Without `translation`, as in protocols that are not translated, it is refused. */
+/** The translation of a member, content part or tool of a request. Without `translation`, as in protocols that are not translated, it is refused. */
 export interface TranslatedRow {
   readonly translation?: TranslationRule;
-  /** The conversation features that it expresses. If several rows express one feature, errors name the first. */
+  /** The conversation features that the request part expresses. If several rows express one feature, errors name the first row. */
   readonly features?: readonly Feature[];
-  /** Values that change nothing: they cost nothing, and translation drops them instead of refusing them. */
+  /** Values of the request part that change nothing. They cost nothing, and translation drops them instead of refusing them. */
   readonly harmless?: readonly unknown[];
 }
 
-/** The type of value that a member requires. A value that may be long is checked only by its first character. */
+/** The type of value that a request member requires. Of a value that may be long, the gateway checks only the first character. */
 export type Kind = { readonly expected: string } & ({ readonly begins: string } | { accepts(value: unknown): boolean });
 
-/** The prices that a `priced` member or content part needs; without them its cost is unknown. */
+/** The prices that a `priced` member or content part of a request needs. Without them its cost is unknown. */
 export interface Needs {
-  /** The meters of its tokens that need a price. */
+  /** The kinds of tokens (meters) that need a price of their own. */
   readonly meters?: readonly TokenMeter[];
-  /** Further models of the same upstream that the vendor may run, and that need a price. */
+  /** Further models of the same upstream that the vendor may run for the request. Each needs a price. */
   readonly models?: readonly NeededModel[];
 }
 
 export interface NeededModel {
   readonly model: string;
-  /** The model's own limit of output tokens; undefined: the limit of the call. */
+  /** The output limit of a further model, in tokens; undefined if the call's own limit applies to it. */
   readonly maxOutputTokens: number | undefined;
 }
 
@@ -109,70 +112,73 @@ export interface MemberRow extends CostRule, TranslatedRow {
   /** The type of its value; absent: the gateway does not check the value. */
   readonly is?: Kind;
   readonly isRequired?: boolean;
-  /** Members that a request may have instead of this required one. */
+  /** The members of which a request may have one instead of this required member. */
   readonly replacedBy?: readonly string[];
-  /** Returns whether this value is free, whatever the member's class. `null` and `harmless` values always are. */
+  /** Returns whether a value of the member is free, whatever the member's cost class. `null` and `harmless` values are always free. */
   isFree?(value: unknown): boolean;
-  /** A description of the free values that `harmless` does not list. */
+  /** A description, for operators, of the free values that `harmless` does not list. */
   readonly freeValues?: string;
   /**
-   * What the member adds to the hold beside its text. `tools`: `toolOverheadTokens` once. `prediction`: its own length to each answer.
-   * `hour`: the price of an hour of caching.
+   * What the member adds to the hold beside its text. `tools`: `toolOverheadTokens` once. `prediction`: the length of its text to each
+   * answer. `hour`: the price of an hour of caching.
    */
   readonly adds?: Addition;
-  /** The kind of vendor resource that the member names. */
+  /** The kind of vendor resource that the member's value names. */
   readonly names?: SharedObject;
-  /** Returns what this value names and creates; undefined for a form that the table does not know. Absent: every value names a resource. */
+  /**
+   * Returns the vendor resources that a value names and creates; undefined for a form of value that the table does not know. Without this
+   * function, every value names a resource.
+   */
   keeps?(value: unknown): Keeping | undefined;
-  /** What the value of a `priced` member selects: a tier, speed or region, for which models may have separate prices. */
+  /** What the value of a `priced` member selects: a tier, speed or region. Models may have separate prices for these. */
   readonly asks?: keyof Variant;
-  /** How many further times the vendor may run the model, each with an input of up to the context window. */
+  /** How many times more than once the vendor may run the model, each time with an input of up to the context window. */
   readonly furtherPasses?: number;
-  /** The meter of a `priced` member that costs one piece for each call. Answers do not report that piece. */
+  /** The meter of a `priced` member that costs a fixed piece (one unit of the meter) per call. Answers do not report that piece. */
   readonly meter?: Meter;
-  /** Returns the prices that this value of a `priced` member needs; undefined if no price covers it. Absent: no price covers any value. */
+  /** Returns the prices that a value of a `priced` member needs; undefined if no price covers it. Without this function, no price covers any value. */
   needs?(value: unknown): Needs | undefined;
-  /** How many further answers of up to the model's `maxOutput` the vendor may write. */
+  /** How many more answers, beside the one that the client gets, the vendor may write. Each has up to the model's `maxOutput` tokens. */
   readonly furtherAnswers?: number;
 }
 
 /** How one type of content part affects the cost. */
 export interface PartRule extends CostRule {
-  /** What the hold counts for the part instead of its text. An operator may set bounds for `imageByUrl` and `document`. */
+  /** What the hold counts for the content part instead of its text. An operator may set bounds for `imageByUrl` and `document`. */
   readonly counts?: 'image' | 'imageByUrl' | 'document';
   readonly names?: SharedObject;
-  /** The prices that a `priced` part needs. The vendor unpacks the part, so it counts as `outside` too. */
+  /** The prices that a `priced` content part needs. The vendor unpacks the part, so the part has the properties of class `outside`, too. */
   readonly needs?: Needs;
-  /** How many further times the vendor may run the model. The next member: how many further answers of up to `maxOutput` it may write. */
+  /** How many times more than once the vendor may run the model. The next member is how many more answers of up to `maxOutput` it may write. */
   readonly furtherPasses?: number;
   readonly furtherAnswers?: number;
 }
 
-/** A type of content part or item: one rule, or one for each source of the part's content, such as data, URL or file. */
+/** A type of content part or conversation item. It has one cost rule, or one for each source of its content, such as data, URL or file. */
 export type PartRow = TranslatedRow & {
-  /** Whether such an item contains only the model's own output. The answer's output tokens then bound all such items together. */
+  /** Whether items of this type contain only the model's own output. The output tokens of the earlier answer then bound all its items together. */
   readonly isWritten?: true;
 } & (PartRule | { readonly sources: Readonly<Record<string, PartRule>> });
 
-/** The rule of a type of tool; a `*` in the type stands for the version at its end. */
+/** The cost rule of a type of tool. A `*` at the end of the type's name stands for a version. */
 export interface ToolRule extends CostRule {
-  /** How many times `toolOverheadTokens` the vendor's own definition of the tool needs, at most. */
+  /** How often, at most, the length of a tool prompt (`toolOverheadTokens`) is added to the hold for the vendor's own definition of the tool. */
   readonly overheads: number;
   readonly furtherPasses?: number;
-  /** The meter of what the vendor charges for the tool beside tokens. A model may have a price for each piece. */
+  /** The meter that counts what the vendor charges for the tool beside tokens. A model may have a price for each piece (unit of the meter). */
   readonly meter?: Meter;
   /**
    * Whether a call can limit the uses of the tool (by `max_uses`, or by the table's `toolLimit`). Each use may run the model once more,
-   * unless `furtherPasses` gives another number. Absent: a call is charged for one piece at most.
+   * unless `furtherPasses` gives another number. If absent, a call is charged for one use at most.
    */
   readonly isLimited?: boolean;
-  /** The kind of vendor resource that the tool creates. */
+  /** The kind of vendor resource that a call with the tool creates. */
   readonly makes?: SharedObject;
-  /** The kind of vendor resource that the tool names. */
+  /** The kind of vendor resource that a call with the tool names. */
   readonly names?: SharedObject;
 }
 
-/** A type of tool: one rule, or one for each form whose cost differs. */
+/** A type of tool in a request table. It has one cost rule, or one for each form whose cost differs. */
 export type ToolRow = TranslatedRow & (ToolRule | FormedTool);
 
 export interface FormedTool {
@@ -182,7 +188,7 @@ export interface FormedTool {
 }
 
 /**
- * All that the gateway knows of one protocol's requests, in one row for each member, item, content part and tool. The request reader, the
+ * The gateway's knowledge of one protocol's requests, with one row for each member, item, content part and tool. The request reader, the
  * checks, the hold and `tollgate explain` use this table.
  */
 export interface RequestTable {
@@ -192,15 +198,15 @@ export interface RequestTable {
   readonly roles: readonly string[];
   /** Whether `null` counts as absent for an optional member. */
   readonly nullIsAbsent: boolean;
-  /** The items of the conversation, in a protocol whose items need not be messages and may themselves be content parts. */
+  /** The items of the conversation. Only a protocol has them whose items need not be messages and may themselves be content parts. */
   readonly items?: Readonly<Record<string, PartRow>>;
   readonly parts: Readonly<Record<string, PartRow>>;
   readonly tools: Readonly<Record<string, ToolRow>>;
-  /** How members inside of members, items, parts and tools are translated, by their path. */
+  /** The translation of members inside members, items, parts and tools of a request, by their path. */
   readonly nested: Readonly<Record<string, Readonly<Record<string, TranslatedRow>>>>;
-  /** The top-level member that limits all uses of vendor tools together. Absent: each tool has a separate `max_uses`. */
+  /** The top-level member that limits all uses of vendor tools together. If absent, each tool has a separate `max_uses`. */
   readonly toolLimit?: string;
-  /** The kind of vendor resource that every answer creates, unless the member named in `unless` is `false`. */
+  /** The kind of vendor resource that every answer creates, unless the request member named in `unless` is `false`. */
   readonly keepsAnswers?: { readonly kind: SharedObject; readonly unless: string };
   /** The kinds of vendor resources that answers of this protocol create. */
   readonly kept: Readonly<Partial<Record<SharedObject, KeptRule>>>;

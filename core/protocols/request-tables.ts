@@ -22,7 +22,7 @@ export const REQUEST_TABLES: Readonly<Record<Protocol, RequestTable>> = {
   embeddings: EMBEDDINGS_TABLE,
 };
 
-/** The meters of vendors' tools whose uses a call can limit. */
+/** The meters of vendors' tools that charge by use and whose uses a call can limit. */
 export const LIMITED_METERS: ReadonlySet<Meter> = new Set(
   Object.values(REQUEST_TABLES)
     .flatMap(({ tools }) => Object.values(tools))
@@ -30,7 +30,7 @@ export const LIMITED_METERS: ReadonlySet<Meter> = new Set(
     .flatMap(({ meter, isLimited }) => (meter !== undefined && isLimited === true ? meter : [])),
 );
 
-/** Returns the meters of tools that have a limit and name no vendor resource, and of members that cost one piece for each call. */
+/** Returns the meters of tools that have a limit of uses and name no vendor resource. Adds those of members that cost one piece for each call. */
 export function usedMeters({ tools, members }: RequestTable): readonly Meter[] {
   const meters = Object.values(tools)
     .flatMap(rulesOf)
@@ -40,7 +40,7 @@ export function usedMeters({ tools, members }: RequestTable): readonly Meter[] {
   return [...new Set([...meters, ...Object.values(members).flatMap(({ meter }) => meter ?? [])])];
 }
 
-/** One line of the cost table that operators see. */
+/** One line of the table that shows operators how parts of a request affect its cost. */
 interface CostLine {
   readonly place: 'member' | 'content' | 'tool';
   readonly name: string;
@@ -48,9 +48,9 @@ interface CostLine {
   readonly why: string;
   /** The values that are free whatever the class; null if there are none. */
   readonly freeValues: string | null;
-  /** The word in `sharedObjects` that allows it; null if it names no vendor resource. */
+  /** The word in the setting `sharedObjects` that allows the request part; null if it names no vendor resource. */
   readonly names: string | null;
-  /** The meter that needs a price in `pieces`. Without that price, the gateway refuses the request. null: it needs none. */
+  /** The meter that needs a price in the setting `pieces`. Without that price, the gateway refuses the request. null if the part needs no such price. */
   readonly meter: string | null;
 }
 
@@ -87,7 +87,7 @@ function line(place: CostLine['place'], name: string, rule: Described): CostLine
   return { place, name, class: of, why, freeValues, names, meter };
 }
 
-/** Returns the rule of the items that calls may name individually, or undefined if the protocol has none. */
+/** Returns where answers list the items that calls may name individually; undefined if the protocol has no such items. */
 export function itemsRule({ kept }: Pick<RequestTable, 'kept'>): ItemsRule | undefined {
   return Object.values(kept).find(({ items }) => items !== undefined)?.items;
 }

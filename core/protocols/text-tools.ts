@@ -6,7 +6,7 @@ import { parseForeign, withMember } from '../http/raw-json';
 import { shortName } from './fitted';
 import { BROKEN_INPUT } from './limits';
 
-/** The member that holds a text tool's input in dialects whose tools accept only JSON. The gateway extracts the text from answers again. */
+/** The member for the plain-text input of a text tool, in dialects whose tools accept only JSON. The gateway extracts the text from answers again. */
 const MEMBER = 'input';
 
 /** Returns the schema of a tool's input, for an upstream without text tools. A text input becomes a member of an object. */

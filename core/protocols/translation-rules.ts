@@ -52,8 +52,8 @@ export class TranslationRules {
   }
 
   /**
-   * Returns the members of an object whose rule is `carried`. `place` is the object's name in the table, `path` its name in errors.
-   * `isEcho`: the client repeats an earlier answer, so unknown members are dropped.
+   * Returns the members of an object that have the rule `carried`. `place` is the object's name in the table of rules, `path` its name in
+   * errors. `isEcho`: the client repeats an earlier answer, so unknown members are dropped.
    * @throws NotTranslatable for a refused or unknown member
    */
   carriedMembers(given: unknown, place = '', path = '', isEcho = false): JsonObject {

@@ -12,7 +12,7 @@ import { type BodyNote, bodyNoteOf, dataOf, noteOf, readOrMalformed } from './no
 import { seal } from './seal';
 import { TextTools } from './text-tools';
 
-/** The properties of the answering candidate that the translation needs. */
+/** The properties of a candidate (one choice of an upstream for a call) that the translation of its answer needs. */
 type Answering = Pick<Candidate, 'adapter' | 'dialect'> & {
   readonly model: Pick<Candidate['model'], 'name'>;
   readonly upstream: Pick<Candidate['upstream'], 'name'> & Partial<Pick<Candidate['upstream'], 'adapterSettings'>>;
@@ -113,13 +113,16 @@ export class Translation {
     return { note, written: this.#write(answerEvents) };
   }
 
-  /** Ends a stream with an error, because its upstream sent content after the end. The client must not accept the answer as complete. */
+  /** Ends a stream with an error, because its upstream sent content after the end of the answer. The client must not accept the answer as complete. */
   #late(): TranslatedEvent {
     this.#hasEnded = true;
     return { note: { error: { body: { error: LATE } } }, written: this.#writer.write({ kind: 'error', error: LATE }) };
   }
 
-  /** Ends the stream and returns the client's last events. After a fault the reader adds no events, because reader and writer may disagree about open parts. */
+  /**
+   * Ends the stream and returns the client's last events. After an error of reader or writer the reader adds no events: the two may
+   * disagree about open parts.
+   */
   end(): readonly ClientEvent[] {
     if (this.#hasEnded) return [];
     return this.#guard('end', () => this.#write(this.#checked([...(this.#hasFailed ? [] : this.#reader.end()), END])));
@@ -166,14 +169,14 @@ export class Translation {
     return { status, body: clientDialect(protocol).writeError(error, status, requestId) };
   }
 
-  /** Whether every choice has its stop reason. A later error of the upstream must then not withhold the end from the client. */
+  /** Whether every choice has its stop reason. If so, the client gets the end of the answer even if the upstream reports an error later. */
   get #isFinished(): boolean {
     return this.#finished.size >= this.#call.asked.conversation.choices;
   }
 
   /** Replaces a broken or empty end by an error. Adds a stop reason to an answer that ends without one. */
   #checked(read: readonly AnswerEvent[]): readonly AnswerEvent[] {
-    // This runs for every event of every translated stream, and most events only add text and counts.
+    // Most events only add text and counts, so a quick check for them saves time: this method runs for every event of every translated stream.
     if (read.every(isPlain)) {
       this.#hasContent ||= read.some(({ kind }) => kind === 'add');
       return read;
@@ -231,7 +234,7 @@ function isPlain(event: AnswerEvent): boolean {
 
 const MISSING_FINISH: AnswerEvent = { kind: 'finish', choice: 0, reason: 'end' };
 const END: AnswerEvent = { kind: 'end' };
-const LATE: AnswerError = { message: 'The upstream sent content behind the end of its answer.' };
+const LATE: AnswerError = { message: 'The upstream sent content after the end of its answer.' };
 
 /** Ends an answer with an error, because the upstream broke it off. Keeps the usage that `read` reports. */
 function brokenOff(

@@ -1,12 +1,9 @@
 import { asObject, type JsonObject } from '../base/json-values';
 
-/** The most paths that are reported. All items of a list share one path, such as `iterations.input_tokens`. */
+/** The maximum number of paths that are reported for unknown numbers. All items of a list share one path, such as `iterations.input_tokens`. */
 const MAX_PATHS = 20;
 
-/**
- * Returns the paths of numbers in a report that are not `known`; undefined if there are none. A vendor may charge for a number that is new.
- * Zeros are ignored.
- */
+/** Returns the paths of numbers in a usage report that `known` lacks; undefined if there are none. Vendors may charge for new numbers. Ignores zeros. */
 export function unknownNumbers(report: JsonObject, known: ReadonlySet<string>): readonly string[] | undefined {
   const found: string[] = [];
   look(report, '', known, found);

@@ -5,23 +5,23 @@ import { unknownNumbers } from './unknown-numbers';
 /** Where a usage report has one count, and which other count it belongs to. */
 interface CountRow {
   /**
-   * Paths such as `prompt_tokens_details.cached_tokens`. `list[name=value].tokens` is the sum over the list's items with this value. A 0 is
-   * ignored if another path has a count.
+   * Paths of the count, such as `prompt_tokens_details.cached_tokens`. `list[name=value].tokens` is the sum over the list's items with this
+   * value. A 0 is ignored if another path has a count.
    */
   readonly at: readonly string[];
-  /** Paths whose counts add up to this count, for a report that has no count at `at`. */
+  /** Paths whose counts add up to this count, for a usage report that has none of the paths in `at`. */
   readonly orSumOf?: readonly string[];
   /** The name of the count that includes this one. */
   readonly in?: string;
   /** The name of the count that this one belongs to, but that does not include it. */
   readonly beside?: string;
-  /** The name of a count that the reported number of this count includes, so it is subtracted. */
+  /** The name of another count that vendors include in the reported number of this count. It is subtracted from that number. */
   readonly less?: string;
 }
 
 /**
- * Where the vendors of a protocol report their counts. A row is named after a meter. A row with another name is charged like the count that
- * it belongs to. A row stands after the rows that it names.
+ * Where the vendors of a protocol report their counts. A row named after a meter (a unit with a price) is charged by that meter. Any other
+ * row is charged like the count that it belongs to. A row stands after the rows that it names.
  */
 interface UsageTable {
   readonly counts: Readonly<Record<string, CountRow>>;
@@ -31,7 +31,7 @@ interface UsageTable {
   readonly free: readonly string[];
 }
 
-/** A recipe's settings for a vendor's usage reports. `totalHas: reasoning`: tokens of the total that no count contains are reasoning. */
+/** An upstream's settings for its vendor's usage reports. `totalHas: reasoning`: tokens of the total that no count contains are reasoning tokens. */
 export interface UsageSettings {
   readonly totalHas?: 'reasoning' | undefined;
 }
@@ -70,7 +70,7 @@ export function usageOfReport({ reasoning, unknown, suspect }: ReportedCounts, p
   return usage;
 }
 
-/** Returns a word that is not in `plain`, so that the plain price does not cover it; undefined otherwise. */
+/** Returns a value such as a tier if it is a word outside `plain`, the words that the model's plain price covers; undefined otherwise. */
 export function unlessPlain(value: unknown, plain: readonly string[]): string | undefined {
   const word = asText(value);
   return word === '' || plain.includes(word) ? undefined : word;
@@ -82,11 +82,11 @@ interface Row extends CountRow {
   readonly number: number;
   /** The index of the row that `less` names; -1 if there is none. */
   readonly lessNumber: number;
-  /** The name in `in` or `beside`; undefined for a count that belongs to no other. */
+  /** The name of the count in `in` or `beside`; undefined for a count that belongs to no other count. */
   readonly whole: string | undefined;
   readonly isMeter: boolean;
   readonly isTokens: boolean;
-  /** Whether the total may show if the vendor includes this count in its whole. Audio and images are always included. */
+  /** Whether the reported total may decide if this count is included in the count that it belongs to. Audio and images are always included. */
   readonly mayMove: boolean;
   /** Whether usage records show a reported 0. */
   readonly keepsZero: boolean;
@@ -109,7 +109,7 @@ class Rows {
   readonly all: readonly Row[];
   readonly wholes: readonly Whole[];
   readonly sides: readonly Row[];
-  /** The counts that their wholes do not include, unless a total shows otherwise. */
+  /** The counts that are not included in the counts they belong to, unless the reported total shows otherwise. */
   readonly beside: RowSet;
 
   constructor(counts: UsageTable['counts']) {
@@ -178,7 +178,7 @@ class ReportReader {
   #suspect: Set<string> | undefined;
   /** The counts, by the index of their row. */
   readonly #found: (number | undefined)[] = [];
-  /** The counts that their wholes do not include. */
+  /** The counts that are not included in the counts they belong to. */
   #beside: RowSet;
   #rest = 0;
 
@@ -197,12 +197,12 @@ class ReportReader {
     const first = said === undefined ? row.places[0]?.(report) : said[0];
     const isDoubtful = said !== undefined && said.length > 1;
     if (isDoubtful) this.#doubtRow(row);
-    // A part with two different numbers is unknown. A whole keeps the first number, because its parts need it.
+    // A count with two different reported numbers becomes unknown if it is part of another count. Otherwise it keeps the first, which its parts need.
     if (first === undefined || (isDoubtful && row.whole !== undefined)) return undefined;
     return Math.max(0, first - (this.#found[row.lessNumber] ?? 0));
   }
 
-  /** Returns whether the counts explain the total; finds which wholes include their parts. An unexplained rest costs only with `totalHas`. */
+  /** Returns whether the counts add up to the reported total, and finds which counts include others. An unexplained rest costs only with `totalHas`. */
   agreesWith(total: number): boolean {
     for (const { number } of this.rows.sides) if (this.#found[number] === undefined) return true;
     const rest = total - this.#sumOf(this.#beside);
@@ -218,7 +218,7 @@ class ReportReader {
     return this.#rest > 0;
   }
 
-  /** Drops parts that are larger than the whole that includes them, or whose whole is unknown. */
+  /** Drops each partial count if the count that includes it is smaller or unknown. */
   dropContradictions(): void {
     for (const each of this.rows.wholes) {
       if (this.#fits(each, this.#beside)) continue;
@@ -242,7 +242,7 @@ class ReportReader {
     return sum;
   }
 
-  /** Returns whether the parts that a whole includes are not larger than the whole. */
+  /** Returns whether a count is at least as large as the parts that it includes. */
   #fits({ whole, parts }: Whole, beside: RowSet): boolean {
     const count = this.#found[whole.number] ?? -1;
     let sum = 0;

@@ -2,12 +2,12 @@ import type { Knex } from 'knex';
 
 /** The conditions on usage records, which must all hold. `from` is inclusive, `to` exclusive. */
 export interface UsageFilters {
-  /** undefined: records of all accounts. */
+  /** The account whose records are selected; undefined: the records of all accounts. */
   readonly account?: string | undefined;
   readonly from?: Date | undefined;
   readonly to?: Date | undefined;
   readonly key?: string | undefined;
-  /** All names that records may have for one model; undefined: records of all models. */
+  /** The names that usage records may have for the selected model; undefined: the records of all models. */
   readonly model?: readonly string[] | undefined;
   readonly upstream?: string | undefined;
   readonly status?: number | undefined;
@@ -29,7 +29,7 @@ export function narrow(
   if (status !== undefined && status !== 200) query.whereRaw('usage.status <> 200');
   if (session !== undefined) query.where('usage.session_id', session);
   if (agent !== undefined) query.where('usage.agent_id', agent);
-  // The filter compares the model name that a record shows. A refused call has only the name in its request.
+  // The filter compares the model name that a usage record shows. The record of a refused call has only the name from the request.
   if (model !== undefined) {
     const names = model.map(() => '?').join();
     query.whereRaw(`coalesce(usage.model, usage.model_requested) IN (${names})`, model);

@@ -15,10 +15,10 @@ interface UsageRollUpOptions {
  * also records in hours that a range covers in part.
  */
 const YOUNGER_MS = 60_000;
-/** How many milliseconds of records are summed together; more costs less per record. A process does nothing if another has just summed them. */
+/** The time range of usage records that one step sums, in ms. A longer range costs less per record. A process skips a range that another just summed. */
 const AT_ONCE_MS = 60_000;
 const LOOK_EVERY_MS = 10_000;
-/** The most records summed at once, because writers of records wait meanwhile: 0.1 s if one account called, 0.4 s if 500 did equally often. */
+/** The maximum records summed at once, because writers of records wait meanwhile: 0.1 s for records of one account, 0.4 s for records of 500 accounts. */
 const RECORDS_AT_ONCE = 10_000;
 
 /** Keeps `usage_sums` close to the present (migrations/0003-usage-records.ts). Returns the loop, which the caller stops. */

@@ -14,7 +14,7 @@ export interface Slot {
   readonly toMs: number;
 }
 
-/** The conditions on the records within the slots. */
+/** The conditions on usage records, besides the account and the time slots of a query. */
 export type SumFilters = Omit<UsageFilters, 'account' | 'from' | 'to'> & { readonly account: string };
 
 export interface Sums extends Readonly<Record<Measure, bigint>> {
@@ -60,7 +60,7 @@ const COUNTED = [
   `width_bucket(usage.first_token_ms, '{${FIRST_TOKEN_BOUNDS_MS.join()}}'::int[]) AS class`,
 ];
 
-/** A row of sums. A row of whole hours has the number of calls in each class; a row of single records has the class of its calls. */
+/** A row of sums. A row for whole hours has the number of calls in each latency class; a row for single records has the latency class of its calls. */
 type SumRow = Readonly<Record<Measure, bigint>> & {
   readonly slot: number;
   readonly classes: readonly (number | null)[] | null;
@@ -84,7 +84,7 @@ export async function readSums(database: Knex, filters: SumFilters, slots: reado
   }));
   for (const row of rows) {
     const sum = sums[row.slot];
-    if (sum === undefined) throw new Error('the database returned a sum for a slot outside the query');
+    if (sum === undefined) throw new Error('the database returned a usage sum for a time slot outside the query');
     for (const name of MEASURES) sum[name] += row[name];
     const classes = row.classes?.entries() ?? (row.class === null ? [] : [[row.class, Number(row.calls)] as const]);
     for (const [at, calls] of classes) sum.firstTokens[at] = (sum.firstTokens[at] ?? 0) + (calls ?? 0);
@@ -92,7 +92,7 @@ export async function readSums(database: Knex, filters: SumFilters, slots: reado
   return sums;
 }
 
-/** The calls and cost of one name in one slot. The most expensive names have separate cells; `null` stands for all other names together. */
+/** The calls and cost of one name in one time slot of a chart. The most expensive names have separate cells; `null` stands for all other names together. */
 export interface UsageCell {
   readonly slot: number;
   readonly name: string | null;
@@ -184,9 +184,9 @@ function recordsOf(database: Knex, filters: SumFilters): Knex.QueryBuilder {
 }
 
 /**
- * Returns a query that reads the parts one after the other, each through an index. For all parts at once Postgres would expect as many
- * groups as records, and sort them. The query uses `max`, because otherwise Postgres would expect 2,000 rows of `usage_summed` and compile
- * the query for them.
+ * Returns a query that reads the parts of the time slots one after the other, each through an index. In a query for all parts at once,
+ * Postgres would expect as many groups as records, and sort them. The query uses `max`, because otherwise Postgres would expect 2,000 rows
+ * of `usage_summed` and compile the query for them.
  */
 function inSlots(
   database: Knex,

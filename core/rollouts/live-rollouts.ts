@@ -1,7 +1,7 @@
 import type { Payer } from '../ledger/ledger';
 import { groupOf, type Rollout, type RolloutAssignment, type RolloutPosition } from './rollout';
 
-/** The position of a call in the one rollout that it takes part in. The rollout compares only calls whose group was drawn. */
+/** The stage and group of a call in the one rollout that it takes part in. The rollout compares only calls whose group was drawn at random. */
 export interface RolloutPart extends Pick<RolloutPosition, 'run' | 'stage'>, RolloutAssignment {
   readonly name: string;
   /** Whether the call used another upstream, because the treatment's upstream is ejected or disabled. */
@@ -12,7 +12,7 @@ export interface RolloutPart extends Pick<RolloutPosition, 'run' | 'stage'>, Rol
 export interface SeenCall extends Omit<RolloutPart, 'group' | 'isMissed'> {
   readonly group: RolloutAssignment['group'] | 'shadow';
   readonly accountId: string;
-  /** Whether the upstream made an attempt or the call fail, or the treatment's upstream was unavailable. */
+  /** Whether an attempt or the whole call failed because of the upstream, or the upstream of the treatment group was unavailable. */
   readonly isError: boolean;
   /** Whether the caller received an error. */
   readonly isHurt: boolean;
@@ -37,7 +37,7 @@ interface JoiningFacts {
   readonly upstreamCostE8: bigint;
   readonly firstTokenMs: number | undefined;
   readonly wholeMs: number | undefined;
-  /** The call's position; undefined before `join` has determined it, null if the call is in no rollout. */
+  /** The call's stage and group in its rollout; undefined before `join` has determined them, null if the call is in no rollout. */
   rollout: RolloutPart | null | undefined;
 }
 
@@ -58,7 +58,7 @@ export class LiveRollouts {
   /** How many calls were not mirrored, because mirrored calls had reached their maximum number or bytes. */
   mirrorsDropped = 0;
 
-  /** Sets the positions, by `rolloutKeyOf`, from the next call on. A rollout without a position contains no calls. */
+  /** Sets the current stage of each rollout, by `rolloutKeyOf`, from the next call on. A rollout that is not in `positions` gets no calls. */
   follow(positions: ReadonlyMap<string, RolloutPosition>): void {
     this.#positions = positions;
   }
@@ -71,7 +71,7 @@ export class LiveRollouts {
     return this.#positions.get(rolloutKeyOf(rollout));
   }
 
-  /** Returns the position of a call in a rollout; undefined if it is in none. The first result holds for the call. */
+  /** Returns the stage and group of a call in a rollout; undefined if the call is in none. Every later request for the same call returns the same. */
   join(rollout: Rollout, call: JoiningCall): RolloutPart | undefined {
     const { facts } = call;
     if (facts.rollout !== undefined) return facts.rollout ?? undefined;
@@ -114,7 +114,7 @@ export class LiveRollouts {
 
   #noteEnd({ facts, key }: JoiningCall, part: RolloutPart): void {
     const { made, status, errorCode, upstreamCostE8: costE8, firstTokenMs, wholeMs } = facts;
-    // A call that ended before its first attempt, or whose client disconnected, says nothing about either group.
+    // A call that ended before its first attempt, or whose client disconnected, says nothing about the treatment or the control of a rollout.
     if (made.length === 0 || errorCode === 'CLIENT_LEFT') return;
     const isHurt = status >= 400 || errorCode !== undefined;
     this.note({

@@ -1,7 +1,7 @@
 import { createHash, hash } from 'node:crypto';
 import type { Payer } from '../ledger/ledger';
 
-/** A change that is released in stages: a share of the calls is served with the change and the rest without, until all calls are or none. */
+/** A change that is released in stages. A share of the calls is served with the change, until all calls are or none. */
 export interface Rollout {
   readonly name: string;
   readonly change: RolloutChange;
@@ -56,9 +56,9 @@ export type GuardName = 'errorRate' | 'p95FirstTokenMs' | 'costRatio';
 /** Aborts a rollout if a larger share of the treatment's calls than of the control's failed, was too slow or too expensive. */
 export interface Guard {
   readonly name: GuardName;
-  /** How much larger than the control's the treatment's share of failed, slow or expensive calls may be. */
+  /** How much the share of failed, slow or expensive calls in the treatment may exceed the share in the control. */
   readonly above: number;
-  /** The threshold of a slow or expensive call, as a multiple of the control's p95 or median; 1 for `errorRate`, which has no threshold. */
+  /** The latency or cost above which a call is slow or expensive: a multiple of the control's p95 or median; 1 for `errorRate`, which has no threshold. */
   readonly times: number;
   /** The minimum number of calls before the guard decides. */
   readonly minCalls: number;
@@ -68,7 +68,7 @@ export type RolloutGroup = 'control' | 'treatment';
 
 /** The progress of a running rollout. */
 export interface RolloutPosition {
-  /** The id of this run. A rollout that starts again gets a new id. */
+  /** The id of one run of the rollout. A rollout that starts again gets a new id. */
   readonly run: string;
   /** The number of the current stage, counted from 1. */
   readonly stage: number;
@@ -107,8 +107,8 @@ export function groupOf(
 const HEX_DIGITS = 12;
 
 /**
- * Returns a number of at least 0 and below 1 for a caller, the same on every node and after every start. It does not depend on the share: a
- * caller in the treatment at 1 % is also in it at 5 %. A caller's numbers in different rollouts are independent.
+ * Returns a number of at least 0 and below 1 for a caller, the same on every node and after every start. It does not depend on the share of
+ * the treatment: a caller in the treatment at 1 % is also in it at 5 %. A caller's numbers in different rollouts are independent.
  */
 function lotOf(rollout: string, who: string): number {
   return Number.parseInt(hash('sha256', `${rollout}\n${who}`).slice(0, HEX_DIGITS), 16) / 16 ** HEX_DIGITS;

@@ -26,10 +26,7 @@ interface ExpressApp extends Listener {
   use(middleware: Middleware): void;
 }
 
-/**
- * Names of manifests whose `init` has run. A manifest that is missing here could not be loaded: Express Gateway swallows the
- * error.
- */
+/** Names of plugin manifests whose `init` has run. A package whose manifest is missing here could not be loaded: Express Gateway swallows the error. */
 const initialised = new Set<string>();
 
 initialiseWith(({ name, tollgate: { policies } }, context) => {
@@ -61,7 +58,7 @@ function toExpressGateway(policy: Policy): ExpressGatewayPolicy {
 /** Policies that Express Gateway has mounted into a pipeline. */
 const mounted = new Set<string>();
 
-/** The member of an action that names its pipeline, because Express Gateway does not pass the name to policy factories. */
+/** The member that names the pipeline in an action's settings, because Express Gateway does not pass the name to policy factories. */
 const PIPELINE = '$pipeline';
 
 /** Returns an action's own settings, without the function that Express Gateway adds to every action. */
@@ -118,7 +115,7 @@ export async function startExpressGateway(
   log: Logger,
 ): Promise<ExpressGateway> {
   running = gateway;
-  // Express Gateway would send all its own requests through the proxies in these variables. Tollgate has its own setting for proxies of upstreams.
+  // Deleted, because Express Gateway would use these proxies for all its own requests. Tollgate has its own setting for proxies of upstreams.
   for (const name of ['HTTP_PROXY', 'HTTPS_PROXY', 'http_proxy', 'https_proxy']) delete process.env[name];
   process.env['EG_DISABLE_CONFIG_WATCH'] = '1';
   process.env['EG_CONFIG_DIR'] ??= __dirname;
@@ -137,7 +134,7 @@ export async function startExpressGateway(
   const run = (load('express-gateway') as () => { load(path: string): { run(): Promise<unknown> } })()
     .load(process.env['EG_CONFIG_DIR'])
     .run();
-  // `run` rejects if a pipeline cannot be mounted. It resolves only when the admin listener is open too, so `isOpen` ends the wait.
+  // `run` rejects if a pipeline cannot be mounted, but resolves only when the admin listener is open. `isOpen` (the public listener) ends the wait.
   await Promise.race([run, isOpen]);
   leaveToPlugins();
   const [{ httpServer: http }] = await isOpen;
@@ -149,8 +146,8 @@ export async function startExpressGateway(
 }
 
 /**
- * Node checks its timeouts every second instead of every thirty, so that a slow client is disconnected in time. We check the Host
- * header ourselves, because its absence must be reported in our envelope.
+ * Node checks its timeouts every second instead of every thirty, so that a slow client is disconnected in time. We check the Host header
+ * ourselves, because its absence must be reported in our own error format.
  */
 const SERVER_OPTIONS = { connectionsCheckingInterval: 1_000, requireHostHeader: false } as const;
 
@@ -186,7 +183,7 @@ function holdAdmin(load: NodeJS.Require): Promise<Pick<ExpressGateway, 'admin' |
   });
 }
 
-/** The pipelines for calls through Express. They are undefined until a reload replaces the pipelines of the start. */
+/** The pipelines that serve calls through Express after a reload. Undefined before the first reload, while the pipelines of the start serve. */
 interface Entrance {
   pipelines: Middleware | undefined;
 }
@@ -206,7 +203,7 @@ async function preparePipelines(
   running = gateway;
   const pipelines = fastLane ? undefined : await buildPipelines(load, { ...config, gatewayConfig });
   return () => {
-    // Express Gateway's admin API shows this configuration.
+    // Express Gateway's admin API shows `config.gatewayConfig`, so a reload replaces it.
     config.gatewayConfig = gatewayConfig;
     entrance.pipelines = pipelines;
   };
@@ -250,11 +247,11 @@ function replaceModule(load: NodeJS.Require, name: string, exports: unknown): vo
 }
 
 /**
- * Replaces modules that are rarely used and would take a quarter of the start's time. Returns a function that restores the packages for
- * plugins, after Express Gateway has loaded its own files.
+ * Replaces modules that Express Gateway loads but rarely uses, which would take a quarter of the start's time. Returns a function that
+ * restores the packages for plugins, after Express Gateway has loaded its own files.
  */
 function replaceSlowModules(load: NodeJS.Require): () => void {
-  // Loaded late, because only Express Gateway's own admin API reads users and tokens, from a Redis that it emulates.
+  // The services for users and tokens are loaded late, because only Express Gateway's own admin API uses them, with a Redis that it emulates.
   loadLate(load, 'express-gateway/lib/services');
   loadLate(load, 'express-gateway/lib/rest/utils/findConsumer');
   const packages: Readonly<Record<string, unknown>> = {
@@ -282,7 +279,7 @@ function loadLate(load: NodeJS.Require, name: string): void {
   replaceModule(load, name, lateFunction(loaded));
 }
 
-/** Returns a function that reads the real function only when it is called. The same holds for its members. */
+/** Returns a stand-in that loads the real function only when the stand-in is called. Members of the stand-in are stand-ins, too. */
 function lateFunction(read: () => unknown): () => unknown {
   return new Proxy(() => undefined, {
     get: (_, member) => lateFunction(() => (read() as Record<PropertyKey, unknown>)[member]),
@@ -319,10 +316,7 @@ function checkedByExpressGateway(config: EgConfig, type: 'system' | 'gateway', s
   return value;
 }
 
-/**
- * Returns the file's content, with the checked settings and defaults of every action. TLS is left out, because we add it to the
- * servers ourselves.
- */
+/** Returns the content of gateway.config.yml, with the checked settings and defaults of every action. TLS is left out, because we add it to the servers. */
 function withCheckedSettings({ gateway, pipelines }: Configuration): unknown {
   const checked = pipelines.map(({ name, endpoints, steps }) => [
     name,

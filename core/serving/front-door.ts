@@ -121,7 +121,7 @@ export function openFrontDoor(gateway: PipelineGateway, options: FrontDoorOption
   };
 }
 
-/** Returns the limits of a key for requests outside of pipelines: the highest of all pipelines. */
+/** Returns the concurrency limits of an API key for requests outside of pipelines: the highest limits of all pipelines. */
 function limitsOf({ configuration }: PipelineGateway): ConcurrencyLimits {
   const declared = configuration.pipelines.map((pipeline) => declaredBy(pipeline).concurrentCalls);
   const most = (of: keyof ConcurrencyLimits) => Math.max(...declared.map((each) => each?.[of] ?? 0)) || Infinity;
@@ -144,10 +144,10 @@ function hasSocket(calls: CallTable, { url }: IncomingMessage, host: string): bo
 
 const READ_ONLY = "Express Gateway's own admin API is read-only. Change gateway.config.yml instead.";
 
-/** The route label of requests to a plugin's host, because their paths belong to the plugin. */
+/** The route label, in logs and metrics, of all requests to a plugin's host name. Their paths are no labels, because they belong to the plugin. */
 const OF_HOST = { path: 'host' };
 
-/** The route label of preflights. A browser sends one before most calls of a page. */
+/** The route label, in logs and metrics, of CORS preflights. A browser sends one before most calls of a page. */
 const PREFLIGHT = { path: 'preflight', isAskedOften: true } as const;
 
 function refuse(request: IncomingMessage, response: ServerResponse, error: GatewayError): void {

@@ -25,7 +25,7 @@ export interface LoadedPlugin {
   readonly settings: unknown;
 }
 
-/** The content that system.config.yml loads. gateway.config.yml cannot be read without this content. */
+/** The policies, adapters and plugins that system.config.yml loads. Without them, gateway.config.yml cannot be read. */
 export interface LoadedPlugins extends Loaded<Policy> {
   /** The settings of system.config.yml, with full paths of the packages that were found. */
   readonly system: SystemSettings;

@@ -44,7 +44,7 @@ export class Certificates {
   #current: ByHost;
 
   /**
-   * Reads the files.
+   * Reads the certificate files.
    * @param place where gateway.config.yml names them
    * @throws ConfigurationError if a file is missing, or does not contain a certificate with its key
    */
@@ -70,7 +70,7 @@ export class Certificates {
     return certificateOf(this.#current, host.toLowerCase()).context;
   }
 
-  /** Reads the files again. If they are invalid, it logs why and keeps the current certificates. Open connections keep theirs in any case. */
+  /** Reads the certificate files again. If they are invalid, it logs why and keeps the current certificates. Open connections keep theirs in any case. */
   reload(log: Logger): void {
     const certificates = this.place;
     let read: ByHost;
@@ -89,7 +89,7 @@ export class Certificates {
     log.info({ certificates, expires }, 'certificates were reloaded: new connections use the new ones');
   }
 
-  /** Reads the files again whenever one of them changes. @returns a function that stops this */
+  /** Reads the certificate files again whenever one of them changes. @returns a function that stops watching the files */
   watch(log: Logger): Stop {
     const stops = [...new Set(this.#files)].map((file) => watchFile(file, () => this.reload(log)));
     return async () => {
@@ -198,13 +198,13 @@ export function serveWithTls(server: Server, certificates: Certificates): void {
     SNICallback: (host, answer) => answer(null, certificates.contextFor(host)),
   });
   certificates.follow((pair) => tls.setSecureContext(pair));
-  // Node reports timeouts and broken requests of a connection to the server that its socket names.
+  // Node reports timeouts and malformed requests to the server in the member `server` of a socket, so that member must be the HTTP server.
   tls.on('secureConnection', (socket) => Reflect.apply(serve, server, [Object.assign(socket, { server })]));
   server.off('connection', serve as (socket: Socket) => void);
   server.on('connection', (socket: Socket) => {
     // A connection arrives here a second time, after its TLS handshake, if no handler accepted its upgrade.
     if (socket instanceof TLSSocket) return Reflect.apply(serve, server, [socket]);
-    // Node's own TLS server sets this too. Otherwise the connection stays open after its client has disconnected.
+    // Node's own TLS server also disables `allowHalfOpen`. Otherwise the connection stays open after its client has disconnected.
     socket.allowHalfOpen = false;
     tls.emit('connection', socket);
   });

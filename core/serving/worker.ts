@@ -29,7 +29,7 @@ export class Channel {
     this.#answers = answers;
   }
 
-  /** Sets the questions that this process answers from now on. */
+  /** Sets the functions by which this process answers questions of the other process from now on. */
   answer(answers: Answers): void {
     this.#answers = answers;
   }
@@ -77,7 +77,7 @@ export function reachPrimary(): Channel | undefined {
   return channel;
 }
 
-/** What a worker reports when it is ready. */
+/** The report of a worker that is ready. */
 export interface Ready {
   readonly facts: Facts;
 }
@@ -154,7 +154,7 @@ export function serveAsWorker(primary: Channel, parts: WorkerParts): (exitCode: 
     retire();
   });
   cluster.worker?.once('disconnect', () => {
-    // Without this flag Node would end the process immediately.
+    // Without `exitedAfterDisconnect`, Node would end this worker as soon as the primary process has ended.
     if (cluster.worker !== undefined) cluster.worker.exitedAfterDisconnect = true;
     log.error('the primary process has ended: this worker finishes its calls and exits');
     stopOnce();

@@ -10,23 +10,23 @@ import { canonicalEmail } from './users';
  */
 
 interface Pace {
-  /** How many attempts have no wait. */
+  /** How many attempts are allowed without a wait. */
   readonly free: number;
-  /** The longest wait in seconds. Each further attempt doubles the wait up to this. */
+  /** The maximum wait in seconds. Each further attempt doubles the wait up to this maximum. */
   readonly maxWaitSeconds: number;
 }
 
-/** `maxWaitSeconds` is lower than per client address, because a guesser must not lock the owner of the e-mail address out. */
+/** `maxWaitSeconds` is lower per e-mail address than per client address, because a guesser must not lock the owner of the e-mail address out. */
 const PER_EMAIL: Pace = { free: 5, maxWaitSeconds: 30 };
 const PER_PLACE: Pace = { free: 20, maxWaitSeconds: 300 };
 
-/** A guesser learns no secret here, but each request makes the gateway call the identity provider. */
+/** A client learns no secret by starting sign-ins with an identity provider, but each request makes the gateway call the provider. */
 const PER_PLACE_AT_PROVIDER: Pace = { free: 60, maxWaitSeconds: 60 };
 
 /** After this time without an attempt, the count starts again. */
 const FORGOTTEN_AFTER_SECONDS = 900;
 
-/** An attempt that waited for a concurrent one has an older `now()` than the stored times, so the condition reads `clock_timestamp()`. */
+/** `now()` is the start of the transaction, which is too old if the attempt waited for another one. The condition therefore reads `clock_timestamp()`. */
 const COUNT = `
   INSERT INTO sign_in_attempts AS known (subject, tries, tried_at, next_at) VALUES (:subject, 1, now(), now())
   ON CONFLICT (subject) DO UPDATE SET
@@ -43,7 +43,7 @@ interface SignInAttempt {
   succeeded(): Promise<void>;
 }
 
-/** @throws SIGN_IN_SLOWED */
+/** Counts an attempt to sign in, per client address and e-mail address. @throws SIGN_IN_SLOWED if the client must wait */
 export async function beginSignInAttempt(
   database: Knex,
   { email, place }: { readonly email: string; readonly place: string },
@@ -54,7 +54,7 @@ export async function beginSignInAttempt(
   await count(database, byEmail, PER_EMAIL);
   return {
     succeeded: async () => {
-      // Subtracts one attempt, because a success must not reset the counter of a client that guesses other accounts.
+      // Subtracts one attempt from the count of the client address. A reset would help a client that also guesses passwords of other accounts.
       await uncount(database, byPlace, 1);
       await database('sign_in_attempts').where({ subject: byEmail }).delete();
     },

@@ -61,7 +61,7 @@ export function signedIn(database: Knex): (request: IncomingMessage) => Promise<
   };
 }
 
-/** @throws FORBIDDEN for a change without the token that only our page can know */
+/** Checks the CSRF token of a change. @throws FORBIDDEN for a change without the token that only our page can know */
 export function requireCsrfToken(request: IncomingMessage, session: Pick<Session, 'token'>): void {
   if (isChange(request) && !isEqual(request.headers['x-csrf-token'], csrfTokenOf(session)))
     throw fail('FORBIDDEN', { message: 'x-csrf-token: expected the csrfToken of GET session' });

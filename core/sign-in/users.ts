@@ -40,7 +40,7 @@ export interface UserRow {
   readonly identity_bound_at: Date | null;
 }
 
-/** @throws NOT_FOUND if the account does not exist; CONFLICT if another user has this address */
+/** Creates a user. @throws NOT_FOUND if the account does not exist; CONFLICT if another user has this address */
 export async function createUser(
   database: Knex,
   accountId: string,
@@ -92,7 +92,7 @@ export async function listUsers(
   return toPage(rows, limit, (row) => [row.id], toUser);
 }
 
-/** @throws NOT_FOUND */
+/** Returns a user. @throws NOT_FOUND if the user does not exist */
 export async function findUser(database: Knex, userId: string): Promise<User> {
   const row = UUID.test(userId) ? await database<UserRow>('users').where({ id: userId }).first() : undefined;
   if (row === undefined) throw noUser();

@@ -8,12 +8,12 @@ import type { ExchangeHead, UpstreamExchange } from '../wire/upstream-exchange';
 
 /** The destination of an answer's frames. */
 export interface FrameWriter {
-  /** Sends a frame; `isLast` marks the answer's last frame. The promise resolves when there is room for more; undefined: there is room now. */
+  /** Sends a frame; `isLast` marks the answer's last frame. Returns a promise that resolves when there is room for more; undefined if there is room now. */
   give(text: string, isLast: boolean): Promise<void> | undefined;
   giveSign(): void;
 }
 
-/** The maximum size of an unstreamed body, the same as for unstreamed answers of upstreams. */
+/** The maximum size of an unstreamed body, equal to the maximum size of an unstreamed answer of an upstream. */
 const MAX_BODY_BYTES = 64 * 1024 * 1024;
 
 /**
@@ -47,12 +47,12 @@ async function giveEvents(exchange: UpstreamExchange, frames: FrameWriter): Prom
   return last;
 }
 
-/** Returns the last event for a response that the upstream sent unstreamed. */
+/** Returns the event `response.completed` for a response that the upstream sent unstreamed. */
 function asLastEvent(body: Buffer): string {
   return `{"type":"response.completed","response":${body.toString('utf8')}}`;
 }
 
-/** The HTTP headers of an error that its event contains too, because they help a WebSocket client. */
+/** The HTTP headers of an error that are also copied into its error event, because they help a WebSocket client. */
 const KNOWN = ['retry-after', 'retry-after-ms', 'x-should-retry', 'x-request-id'];
 
 /** Returns the event for an error that belongs to no call. */
@@ -60,7 +60,7 @@ export function ownErrorEvent(error: GatewayError, requestId: string): string {
   return errorEvent({ status: error.status, headers: errorHeaders(error, requestId) }, errorEnvelope(error, requestId));
 }
 
-/** Returns the event for an HTTP refusal: the vendor's form, with the status beside the error. */
+/** Returns the error event for a refusal over HTTP. The form is the vendor's: the status stands beside the error. */
 function errorEventOf(head: ExchangeHead, body: Buffer): string {
   return errorEvent(head, parseJson(body.toString('utf8')));
 }
@@ -90,7 +90,7 @@ function noError(status: number): object {
   };
 }
 
-/** Uses the vendor's code for a lost response, because WebSocket clients know the code and then send the whole conversation again. */
+/** Uses the vendor's error code for a response that is not found. WebSocket clients know the code and then send the whole conversation again. */
 function inVendorsTerms(status: number, error: unknown): { readonly status: number; readonly error: unknown } {
   const { code, param } = (error ?? {}) as { readonly code?: unknown; readonly param?: unknown };
   if (code !== 'KEPT_OBJECT_NOT_FOUND' || param !== 'previous_response_id') return { status, error };

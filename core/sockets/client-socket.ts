@@ -72,7 +72,7 @@ export class ClientSocket {
     this.#watchIdle();
     socket.on('message', (data: Buffer, isBinary) => this.#frame(data, isBinary));
     socket.on('ping', ({ length }) => this.#incoming.add(-length - PING_HEAD_BYTES));
-    // Ignored here, because a frame that violates the protocol closes the socket, and `close` reports it.
+    // The event `error` is ignored, because a frame that violates the protocol closes the socket, and the event `close` reports it.
     socket.on('error', () => undefined);
     socket.once('close', () => this.#closed());
     carrier.on('data', ({ length }: Buffer) => this.#arrived(length));
@@ -223,7 +223,7 @@ export class ClientSocket {
     } catch (error) {
       this.#refuse(toGatewayError(error));
       this.socket.close(TRY_AGAIN_LATER);
-      // Discard what has arrived, and read nothing more.
+      // Discards the frames that have arrived, and stops reading from the client.
       this.#pause();
       this.#incoming.clear();
     }
@@ -250,7 +250,7 @@ function asRefusal(error: unknown): GatewayError {
   if (shown.code === 'INTERNAL_ERROR')
     log.error(
       { error: safeErrorFields(error) },
-      'a frame of a WebSocket could not be answered because of an internal error because of an internal error',
+      'a frame of a WebSocket could not be answered because of an internal error',
     );
   return shown;
 }

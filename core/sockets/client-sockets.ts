@@ -13,7 +13,7 @@ import { checkHandshake } from './handshake';
 import { InnerClient, type InnerServer, innerServer } from './inner-client';
 
 export interface SocketSettings extends SocketTimes {
-  /** The maximum number of open sockets of one key in this process. */
+  /** The maximum number of open WebSockets of one API key in this process. */
   readonly maxPerKey: number;
   readonly maxFrameBytes: number;
 }
@@ -59,7 +59,10 @@ export class ClientSockets {
     this.#server = new WebSocketServer(ofServer);
   }
 
-  /** @throws MALFORMED_REQUEST, INVALID_API_KEY, API_KEY_EXPIRED, ADDRESS_NOT_ALLOWED, LEDGER_UNAVAILABLE, CONCURRENCY_LIMIT, DRAINING */
+  /**
+   * Opens a WebSocket for calls.
+   * @throws MALFORMED_REQUEST, INVALID_API_KEY, API_KEY_EXPIRED, ADDRESS_NOT_ALLOWED, LEDGER_UNAVAILABLE, CONCURRENCY_LIMIT, DRAINING
+   */
   readonly upgrade: UpgradeHandler = async (_visit, request, socket, head) => {
     const { identify, isStopping, settings } = this.options;
     if (isStopping()) throw fail('DRAINING', { retryAfterSeconds: 1 });
@@ -91,7 +94,7 @@ export class ClientSockets {
     });
   }
 
-  /** Returns the client of a socket. Its session is named by the handshake, per key and URL; without a name it is this WebSocket. */
+  /** Returns the client of a WebSocket. Its session is the one that the handshake names, per API key and URL. Without a name each WebSocket is a session. */
   #clientOf({ keyId, accountId }: CallKey, { headers, url }: IncomingMessage): SocketClient {
     this.#opened += 1;
     const named = sessionOf(headers);

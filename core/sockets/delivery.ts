@@ -101,12 +101,12 @@ export class Delivery {
       await reader.give(text, isLast);
     }
     if (this.#frames === undefined && !this.#isOver) throw this.#tooLate();
-    // The reader's client may have disconnected meanwhile.
+    // The client of this reader may have disconnected while it received the earlier frames.
     if (this.#readers.has(reader)) this.#readers.set(reader, true);
     await this.ended;
   }
 
-  /** Removes a reader whose client disconnected. Cancels the answer without other readers, unless none was read and the client may return. */
+  /** Removes a reader whose client disconnected. Cancels an answer without readers: at once, or after 5 s if no frame was sent and the client may return. */
   leave(reader: FrameWriter): void {
     if (!this.#readers.delete(reader) || this.#readers.size > 0 || this.#isOver) return;
     if (this.#hasBegun || !this.#owner.mayReturn) this.#exchange.cancel();

@@ -32,7 +32,7 @@ export interface ReadFrame {
   readonly identity: FrameIdentity;
 }
 
-/** @throws INVALID_JSON, INVALID_FIELD */
+/** Reads a frame that begins a call. @throws INVALID_JSON, INVALID_FIELD */
 export async function readFrame(frame: Buffer): Promise<ReadFrame> {
   const digest = createHash('sha256');
   const { places } = await membersOf(frame, digest);

@@ -8,7 +8,7 @@ export function asksForWebSocket({ headers }: IncomingMessage): boolean {
   return headers.upgrade?.toLowerCase() === 'websocket';
 }
 
-/** @throws MALFORMED_REQUEST */
+/** Checks the version and the key of a WebSocket handshake. @throws MALFORMED_REQUEST */
 export function checkHandshake({ headers }: IncomingMessage): void {
   if (headers['sec-websocket-version'] !== VERSION)
     throw fail('MALFORMED_REQUEST', {

@@ -39,10 +39,10 @@ export class InnerClient {
         const connection = new InnerConnection(carrier, this.#upstreamSocket);
         const end = connectTo(connection);
         server.take(connection);
-        // undici expects an asynchronous callback. It uses only those members of a socket that every stream has.
+        // undici expects an asynchronous callback. A plain stream can serve as its socket, because undici uses only members that every stream has.
         process.nextTick(done, null, end);
       },
-      // The gateway itself limits the time of its calls.
+      // This timeout is off, because the gateway itself limits the time of its calls.
       headersTimeout: 0,
       bodyTimeout: 0,
     });

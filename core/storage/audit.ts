@@ -41,9 +41,9 @@ interface AuditFilters {
   readonly subject: string | undefined;
   readonly actor: string | undefined;
   readonly action: string | undefined;
-  /** Entries from this time on, inclusive. */
+  /** The time from which audit entries are listed, inclusive. */
   readonly from: Date | undefined;
-  /** Entries before this time, exclusive. */
+  /** The time before which audit entries are listed, exclusive. */
   readonly to: Date | undefined;
 }
 

@@ -103,7 +103,7 @@ export class CopyRows {
     this.#bigint((ms - EPOCH_MS) * 1_000);
   }
 
-  /** Writes a BIGINT. `text` is the same number with all digits, because it may have more than a double. */
+  /** Writes a BIGINT. `text` is the same number as decimal text, because a BIGINT may have more digits than a double can hold. */
   #bigint(value: number, text?: string): void {
     this.#int32(8);
     if (Number.isSafeInteger(value)) {

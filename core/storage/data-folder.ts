@@ -163,7 +163,7 @@ function exists(pid: number): boolean {
 function startOfProcess(pid: number): string | undefined {
   try {
     const text = readFileSync(`/proc/${pid}/stat`, 'utf8');
-    // The second field is the program's name in parentheses and may hold spaces; the start time is the 22nd.
+    // In `/proc/<pid>/stat` the second field is the program's name in parentheses and may hold spaces. The start time is the 22nd field.
     return text.slice(text.lastIndexOf(')') + 2).split(' ')[19];
   } catch {
     return undefined;

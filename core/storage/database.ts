@@ -102,8 +102,8 @@ async function openEmbedded({ dataFolder, log }: DatabaseOptions): Promise<Knex>
   };
   class EmbeddedClient extends PGliteClient {
     /**
-     * Returns the number of deleted rows as Postgres does. knex-pglite expects the method to have the name of the SQL command, but knex
-     * names the method `del`.
+     * Returns the number of deleted rows as Postgres does. knex-pglite expects `method` to be the name of the SQL command, but knex writes
+     * `del` for DELETE.
      */
     override processResponse(query: { readonly method?: string }, runner: unknown): unknown {
       return super.processResponse(query.method === 'del' ? { ...query, method: 'delete' } : query, runner);
@@ -138,10 +138,10 @@ function load<T>(name: string): T {
 }
 
 function common(log: Logger): Knex.Config {
-  // Logged for debugging only, because the library reports its pool and connections many times in an outage.
+  // Messages of the database library are logged at level debug only, because it reports its pool and connections many times in an outage.
   const write = (message: unknown) => log.debug({ database: message }, 'knex');
   return {
-    // Otherwise an error's text would contain the values of the query: names, hashes, amounts.
+    // This setting is off, because an error's text would otherwise contain the values of the query: names, hashes, amounts.
     compileSqlOnError: false,
     log: { warn: write, error: write, deprecate: write, debug: () => undefined },
   };

@@ -7,7 +7,7 @@ import { unpackFirstDatabase } from './first-database';
 
 const { folder } = workerData as { readonly folder: string };
 unpackFirstDatabase(folder);
-// Disabled, because V8 would optimize functions that a start runs often: 4 s of CPU and 80 MB (Node 24: 500 MB) for a few statements.
+// V8's optimization of WebAssembly is disabled, because at each start it would cost 4 s of CPU and 80 MB (Node 24: 500 MB) for a few statements.
 setFlagsFromString('--no-wasm-tier-up');
 setFlagsFromString('--no-wasm-dynamic-tiering');
 const pglite = new PGlite(folder, { parsers: { [BIGINT_OID]: BigInt } });

@@ -10,7 +10,7 @@ interface EmbeddedDatabase {
   readonly waitReady: Promise<void>;
   readonly closed: boolean;
   query(sql: string, bindings?: readonly unknown[]): Promise<unknown>;
-  /** Calls the listener with the payload of each notification. Returns a function that stops this. */
+  /** Calls the listener with the payload of each notification. Returns a function that stops listening. */
   listen(channel: string, listener: (payload: string) => void): Promise<Stop>;
   close(): Promise<void>;
 }
@@ -73,7 +73,7 @@ export function openInThread(folder: string): EmbeddedDatabase {
     ended = error;
     for (const id of [...waiting.keys()]) take(id)?.reject(error);
   };
-  /** Ends the process, because it cannot store anything any more. */
+  /** Ends the process, because it cannot store anything without the thread of the embedded database. */
   const endUnexpectedly = (error: Error) => {
     end(error);
     throw error;

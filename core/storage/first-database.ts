@@ -27,7 +27,7 @@ export function unpackFirstDatabase(folder: string): void {
   if (existsSync(folder) || !existsSync(FILE)) return;
   const all = gunzipSync(readFileSync(FILE));
   let at = all.indexOf('\n') + 1;
-  // The name differs, so that an interrupted start leaves nothing that looks like a database.
+  // The folder has another name until it is complete, so that an interrupted start leaves nothing that looks like a database.
   const unfinished = `${folder}.new`;
   rmSync(unfinished, { recursive: true, force: true });
   for (const [path, bytes] of JSON.parse(all.toString('utf8', 0, at)) as Entry[]) {

@@ -23,7 +23,7 @@ async function namesInFolder(): Promise<string[]> {
 
 /** Refuses to undo a migration. knex requires this function. To undo an upgrade, an operator restores a backup. */
 async function refuseDown(): Promise<void> {
-  throw new Error('migrations cannot be rolled back; restore a backup instead; restore a backup instead');
+  throw new Error('migrations cannot be rolled back; restore a backup instead');
 }
 
 /**
@@ -37,7 +37,7 @@ export async function migrate(database: Knex): Promise<void> {
     await transaction.raw('SELECT pg_advisory_xact_lock(?)', [ADVISORY_LOCK]);
     const [recorded, known] = [await namesInDatabase(transaction), await namesInFolder()];
     refuseNewer(recorded, known);
-    // Skipped when all migrations have run, because knex runs a dozen statements to find that out.
+    // The migration is skipped when all migrations have run, because knex runs a dozen statements to find that out.
     if (recorded.length < known.length) await transaction.migrate.latest({ migrationSource: source });
   });
 }

@@ -9,10 +9,10 @@ import { readBeforeGivingUp } from './redis-patience';
 
 readBeforeGivingUp();
 
-/** How long a command may wait for its answer. The client then learns within 300 ms that the ledger is unavailable. */
+/** How long a Redis command may wait for its answer. With this limit a client learns within 300 ms that the ledger is unavailable. */
 export const COMMAND_TIMEOUT_MS = 250;
 
-/** A connection that does not answer for this long after a command is replaced. */
+/** How long a connection to Redis may be silent after a command before the gateway replaces the connection. */
 const SILENCE_MS = 1_000;
 const OLDEST_MAJOR_VERSION = 7;
 
@@ -31,7 +31,7 @@ const CONNECTION = {
 
 const waitBeforeAttempt = (attempt: number) => Math.min(50 * 2 ** Math.min(attempt - 1, 5), 1_000);
 
-/** While a slot moves or a replica is promoted, ioredis retries a command within its timeout. */
+/** Settings for a Redis Cluster. While a slot moves or a replica is promoted, ioredis retries a command until the command's timeout. */
 const CLUSTER = {
   maxRedirections: 8,
   retryDelayOnFailover: 30,

@@ -66,7 +66,7 @@ class LoggedExporter implements SpanExporter {
         this.log.warn({ reason: reasonOf(error) }, 'the collector does not accept spans; spans are lost until it does');
       if (!hasFailed && this.#isFailing) this.log.info('the collector accepts spans again');
       this.#isFailing = hasFailed;
-      // The exporter reports success, because the SDK would log the failure again for every batch.
+      // The exporter reports success for failed batches, too, because the SDK would otherwise log the failure again for every batch.
       done({ code: ExportResultCode.SUCCESS });
     });
   }
@@ -80,7 +80,7 @@ class LoggedExporter implements SpanExporter {
   }
 }
 
-/** Returns the message alone, because an exporter's error also contains the collector's answer. */
+/** Returns only the message of an exporter's error, because the error also contains the collector's answer. */
 function reasonOf(error: unknown): string {
   return error instanceof Error ? error.message || error.name : String(error);
 }

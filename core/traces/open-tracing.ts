@@ -2,7 +2,7 @@ import type { Logger } from 'pino';
 import type { Stop } from '../base/resources';
 import { StartFailure } from '../base/start-failure';
 
-/** The variables of the form in which the collector wants the spans; the first that is set counts. */
+/** The environment variables that name the protocol for sending spans to the collector. The first one that is set counts. */
 const PROTOCOLS = ['OTEL_EXPORTER_OTLP_TRACES_PROTOCOL', 'OTEL_EXPORTER_OTLP_PROTOCOL'] as const;
 
 /**

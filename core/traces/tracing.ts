@@ -13,7 +13,7 @@ import {
 /** A W3C trace context as headers. It says which span a request belongs to. */
 export type TraceHeaders = Readonly<Record<string, string>>;
 
-/** Whether the SDK is loaded. If not, calls make no spans, because a span costs as much CPU as looking up the key. */
+/** Whether the SDK of OpenTelemetry is loaded. Without it, calls make no spans, because a span costs as much CPU as looking up the API key. */
 export const tracing = { isOn: false };
 
 /** Begins spans. It does nothing in a process without the SDK, which is loaded only if an operator names a collector. */

@@ -15,7 +15,7 @@ export interface UpstreamCall extends Omit<ModelCall, 'model' | 'streamUsage'> {
   readonly entries?: number;
   /** Edits of the body for every upstream. `members` already has the edited values. */
   readonly edits?: readonly BodyEdit[];
-  /** The tools in the body whose limit depends on the model. */
+  /** The tools in the body whose maximum number of uses depends on the model. */
   readonly reading?: Pick<CostFactors, 'toolUses'>;
   /** The positions of parts with signatures that this upstream would reject, because another dialect made them. */
   readonly sealed?: readonly ItemSpan[] | undefined;
@@ -32,7 +32,7 @@ type UpstreamTarget = Pick<Candidate, 'upstream' | 'model' | 'adapter'>;
 
 /**
  * Sends one request to a candidate, in its adapter's dialect and with the platform's credential. Returns a promise if the adapter signs.
- * `reset`: on a new connection. `bounded`: the caller limits the time until the head of the answer.
+ * With `reset` it opens a new connection. With `bounded` the caller limits the time until the head of the answer.
  */
 export function askUpstream(
   candidate: UpstreamTarget,
@@ -102,7 +102,7 @@ function isolation({ isolateCaches }: Upstream, { protocol, members, ownCache, p
   return [{ member, set: JSON.stringify(ownCache) }];
 }
 
-/** Returns the changes inside members that this upstream needs. */
+/** Returns the changes inside of body members that this upstream needs: limits on tool uses, and cuts of signatures from other dialects. */
 function changesInside({ body, reading, sealed }: UpstreamCall, model: ModelEntry): readonly Splice[] | undefined {
   const limits = limitsOf(reading?.toolUses, model);
   return sealed === undefined ? limits : [...(limits ?? []), ...planCuts(body.chunks, sealed)];

@@ -106,7 +106,7 @@ function afterOpeningBrace(bytes: Bytes): number {
   return nextSignificantByte(bytes, 0).at + 1;
 }
 
-/** Returns where the member begins that follows the comma after `end`. */
+/** Returns where the next member begins, after the comma that follows `end`. */
 function startOfNextMember(bytes: Bytes, end: number): number {
   const comma = nextSignificantByte(bytes, end);
   return nextSignificantByte(bytes, comma.at + 1).at;
@@ -173,7 +173,7 @@ function isWhiteSpace(byte: number): boolean {
 }
 
 function byPlace(one: Splice, other: Splice): number {
-  // A cut at the end and an appended text have the same position, so the cut is sorted first.
+  // If two splices begin at the same position, the shorter one is sorted first, so that a text is inserted before a cut.
   return one.from - other.from || one.to - other.to;
 }
 

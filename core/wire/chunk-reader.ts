@@ -6,7 +6,7 @@ export interface ChunkReader {
   readonly isReady: boolean;
   /** Resolves when `isReady` is true. It never rejects. */
   ready(): Promise<void>;
-  /** Calls the listener when `isReady` is true, or immediately. It makes no promise, because every unstreamed answer is read this way. */
+  /** Calls the listener once `isReady` is true, immediately if it already is. It makes no promise, because every unstreamed answer is read this way. */
   whenReady(listener: () => void): void;
   /**
    * Returns the next chunk; undefined at the end. Call it only when `isReady` is true.
@@ -116,7 +116,7 @@ export function eachRead<T>(chunks: ChunkReader, work: () => T | Promise<T> | un
         reject(error);
       }
     };
-    // Deferred, because one read of the connection may arrive in several chunks.
+    // Reading continues in the next tick, because one read of the connection may deliver several chunks.
     const wake = (): void => process.nextTick(read);
     read();
   });

@@ -26,7 +26,7 @@ const KIND_BY_CODE: Readonly<Record<string, DialFailure>> = {
   ABORT_ERR: 'cancelled',
   ADDRESS_REFUSED: 'connect_failed',
   NO_CREDENTIAL: 'connect_failed',
-  // The pool was retired before the request began.
+  // undici reports this code if the pool was retired before the request began.
   UND_ERR_CLOSED: 'connect_failed',
   ECONNREFUSED: 'connect_failed',
   ENOTFOUND: 'connect_failed',
@@ -88,7 +88,8 @@ subscribe('undici:request:error', (message) => {
   const { request, error } = message as { request: object; error: unknown };
   if (typeof error !== 'object' || error === null) return;
   const progress = progressOfRequest.get(request) ?? NOT_SENT;
-  // One error may end several requests. `sent` is true if any of them was sent, `reused` only if all used such a connection.
+  // One error may end several requests. `sent` is true if any of them was sent, `reused` only if all of them used a connection that had answered
+  // before.
   const before = progressOfError.get(error);
   progressOfError.set(error, before === undefined ? progress : both(before, progress));
 });

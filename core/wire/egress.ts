@@ -51,7 +51,7 @@ const MAX_CONNECTIONS = 4_096;
 /** How long an idle connection stays open. Common servers and load balancers close after 60 s, so the gateway closes first. */
 const KEEP_ALIVE_MS = 30_000;
 
-/** A server's own `Keep-Alive: timeout` may raise the idle timeout to this. */
+/** The maximum idle timeout that a server can set with its own header `Keep-Alive: timeout`. */
 const MAX_KEEP_ALIVE_MS = 60_000;
 
 interface NamedPool {

@@ -96,7 +96,7 @@ export function moveUsage(from: Buffer, into: Buffer): Buffer | undefined {
   const { chunks, byteLength, members } = target;
   if (usage === undefined || members === undefined) return undefined;
 
-  // A line feed between two `data:` lines is white space of the JSON. Inside of one line it would end the event.
+  // A line feed between two `data:` lines is white space of the JSON. A line feed inside of one `data:` line would end the field.
   const set = sliceChunks(source.chunks, usage.valueStart, usage.end).toString().replaceAll('\n', ' ');
   return target.edited(planSplices({ chunks, byteLength, members }, [{ member: 'usage', set }]));
 }

@@ -8,9 +8,9 @@ import { SseFrame, SseSplitter } from './sse';
 
 /** An event with its exact bytes and its meaning, or several adjacent events that only continue the text. */
 export interface NotedEvent {
-  /** Empty if the translation sends nothing to the client for this event. */
+  /** The bytes of the event for the client; empty if the translation sends nothing for this event. */
   readonly raw: Buffer;
-  /** The only event, or the last of several. */
+  /** The event itself; the last event if several adjacent events are joined. */
   readonly event: SseEvent;
   readonly note: EventNote;
   /** Whether every requested choice has its stop reason, by this event or an earlier one. */
@@ -158,8 +158,8 @@ export class FinishTracker {
   /** Notes an event. Returns whether the answer is complete with this event or an earlier one. */
   note(event: EventNote): boolean {
     if (this.#isWhole) return true;
-    // The protocol's own end of a stream completes an answer without stop reasons. Final counts after a choice complete it too, because an upstream
-    // that ignores `n` sends fewer choices.
+    // A protocol's own end of a stream completes an answer that has no stop reasons. Final token counts after a finished choice complete it too,
+    // because an upstream that ignores `n` sends fewer choices.
     if (event.done === true) this.#isWhole = true;
     if (event.finalUsage === true && event.finish !== true && this.#finished.size > 0) this.#isWhole = true;
     if (event.finish !== true) return this.#isWhole;

@@ -94,7 +94,7 @@ class EventShape {
     const parts = [...places, undefined].map((place, at) => raw.subarray(places[at - 1]?.end ?? 0, place?.start));
     let fixedTo = 0;
     return new EventShape(
-      // Copied, because a view would keep a whole chunk, or a pool of Node's, in memory as long as the stream.
+      // The bytes are copied, because a view would keep a whole chunk, or a pool of Node's, in memory as long as the stream.
       new Uint8Array(Buffer.concat(parts)),
       parts.map(({ length }) => (fixedTo += length)),
       places.map(({ gap }) => gap),

@@ -96,7 +96,7 @@ class TooManyInterimAnswers extends Error {
 export function decodedChunks(exchange: UpstreamExchange, { status, headers }: ExchangeHead): ChunkReader {
   const decoder = decoderOf(headers['content-encoding']);
   if (decoder === undefined || status === 204 || status === 304 || headers['content-length'] === '0') return exchange;
-  // Ignored here, because the reader learns of the failure when it takes the next chunk.
+  // The event `error` of the decoder is ignored, because the reader gets the failure when it takes the next chunk.
   decoder.on('error', () => undefined);
   pipeline(bytesOf(exchange), decoder, () => undefined);
   // A decoder that fails, or whose reader stops, ends the exchange at once.

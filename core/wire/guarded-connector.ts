@@ -11,10 +11,7 @@ export type Resolve = (
 
 export const resolveInDns: Resolve = (host, done) => lookupInDns(host, { all: true, order: 'verbatim' }, done);
 
-/**
- * The host of an upstream is an address that is not public, or resolves to one, and its configuration does not have
- * `allowPrivate`.
- */
+/** The error for an upstream whose host is, or resolves to, an address that is not public, if the upstream's configuration does not have `allowPrivate`. */
 export class AddressRefused extends Error {
   readonly code = 'ADDRESS_REFUSED';
 

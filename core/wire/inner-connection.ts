@@ -60,7 +60,7 @@ export function connectTo(server: InnerConnection): Duplex {
   return client;
 }
 
-/** Returns the upstream's side of the WebSocket through which a call arrived; undefined for any other call. */
+/** Returns the socket to an upstream that belongs to the client's WebSocket of a call; undefined for a call over HTTP. */
 export function upstreamSocketOf({ socket }: Pick<IncomingMessage, 'socket'>): UpstreamSocket | undefined {
   return socket instanceof InnerConnection ? (socket as InnerConnection).upstreamSocket : undefined;
 }

@@ -5,11 +5,11 @@ import { parseRaw, rawTextOf } from '../http/raw-json';
 import type { RequestBody } from './body-edits';
 import { JsonTree } from './json-tree';
 
-/** Bodies above this size are written in steps, and other calls are served between two steps. No step takes 20 ms. */
+/** Bodies above this size are written in steps of less than 20 ms each, and other calls are served between two steps. */
 export const AT_ONCE_BYTES = 512 * 1_024;
 /**
- * The bytes of one step. Bodies above this size are also parsed in steps. As one string they would be no cheaper, because V8 collects such
- * strings separately.
+ * The bytes of one step. Bodies above this size are also parsed in steps. Parsing them as one string would be no cheaper, because V8
+ * collects large strings separately.
  */
 export const PIECE_BYTES = 128 * 1_024;
 

@@ -1,6 +1,6 @@
 /** The duration from which a pause counts as long. No sender gives up because of a shorter pause. */
 const LONG_MS = 1_000;
-/** How much reading after a pause reveals that the sender gave up during the pause. */
+/** How many milliseconds of reading after a pause reveal that the sender gave up during the pause. */
 const READ_WITHIN_MS = 60_000;
 
 /** Measures for how long reading pauses because a client is slow. */
@@ -9,7 +9,7 @@ export class Pauses {
   #endedMs = 0;
   #beganAtMs: number | undefined;
   #stoppedAtMs: number | undefined;
-  /** When the last long pause ended, in milliseconds of reading. A client that reads slowly therefore cannot let the pause expire. */
+  /** The end of the last long pause, measured in milliseconds of reading. A client that reads slowly therefore cannot make the pause expire by waiting. */
   #longUntilReadMs = Number.NEGATIVE_INFINITY;
 
   constructor(private readonly clock = (): number => performance.now()) {}

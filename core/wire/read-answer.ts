@@ -28,7 +28,7 @@ interface AnswerReading {
   readonly maxBytes: number;
   /** The memory for the bytes; undefined if no client waits for them. */
   readonly room: AnswerRoom | undefined;
-  /** Whether the meaning of the answer is in its content. Up to 1 MB of it is then parsed even without memory for the bytes. */
+  /** Whether the gateway must read the answer's content to know its meaning. Up to 1 MB of it is then parsed even without memory for the bytes. */
   readonly needsContent: boolean;
   /** Whether the answer is translated, so that the inputs of tools in it must keep their text. */
   readonly keepsInputs?: boolean;

@@ -47,7 +47,7 @@ export function shownCredential(
   return value === '' ? {} : adapter.authorize(value, adapterSettings);
 }
 
-/** The credential could not be fetched, so nothing was sent. */
+/** The error for a credential that could not be fetched. No request was sent. */
 class NoCredential extends Error {
   override readonly name = 'NoCredential';
   readonly code = 'NO_CREDENTIAL';

@@ -31,7 +31,7 @@ export class SocketExchange extends UpstreamExchange {
 
   send(frame: Buffer): void {
     if (this.isOver) return;
-    // Ignored here, because the socket itself reports a frame that it cannot send.
+    // The callback ignores errors, because the socket itself reports a frame that it cannot send.
     this.#socket.send(frame, { binary: false }, () => undefined);
     this.isRequestSent = true;
   }

@@ -4,7 +4,7 @@ import { Pauses } from './pauses';
 
 export interface ExchangeHead {
   readonly status: number;
-  /** Names are in lower case. A repeated name has an array of values. */
+  /** The headers of the answer, with names in lower case. A repeated header has an array of values. */
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
 }
 

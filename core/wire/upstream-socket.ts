@@ -24,7 +24,7 @@ type AskedCandidate = Pick<Candidate, 'upstream' | 'model' | 'adapter'>;
 
 /**
  * The one socket to an upstream that belongs to a client's WebSocket. The first call to an upstream with WebSocket opens it. It stays open,
- * because the upstream caches answers that it does not store for this socket only.
+ * because the upstream caches answers that it does not store, and only for this socket.
  */
 export class UpstreamSocket {
   #link: Link | undefined;
@@ -78,7 +78,7 @@ export class UpstreamSocket {
 /** An answer that an upstream caches for its socket, whether or not it also stores the answer. */
 export interface SocketAnswer {
   readonly upstream: string;
-  /** The name of the credential, see `Upstream`. */
+  /** The name of the credential (see `Upstream`) with which the upstream was called for this answer. */
   readonly credential: string;
   /** The reported input (with cached tokens) and output tokens; undefined if the upstream did not report them. */
   readonly inputTokens: number | undefined;
@@ -188,7 +188,7 @@ function dial(upstream: Upstream, { path, headers }: Handshake, egress: Egress):
     perMessageDeflate: false,
     maxPayload: MAX_FRAME_BYTES,
     closeTimeout: CLOSES_WITHIN_MS,
-    // Node's own requests need an agent with a callback, but the types of `ws` only know the other kind.
+    // Node passes a callback to `createConnection`, which the types of `ws` do not declare.
     createConnection: createConnection as never,
   };
   return new WebSocket(urlAt(url, path), options);

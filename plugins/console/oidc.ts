@@ -144,7 +144,7 @@ function guardedFetch({ allowPrivate }: OidcSettings, egress: Egress, timeoutMs:
     let destination = destinations.get(origin);
     if (destination === undefined) {
       const timeouts = { connectMs: timeoutMs, headersMs: timeoutMs, idleMs: timeoutMs };
-      // A name that no upstream can have.
+      // Put a space into the destination's name, because no upstream can have such a name.
       destination = { name: `oidc ${origin}`, url: new URL(origin), allowPrivate, timeouts };
       destinations.set(origin, destination);
     }

@@ -7,7 +7,7 @@ import { readSums } from '../../core/records/usage-sums';
 
 const SHOWN_DAYS = 30;
 
-/** The SQL for the spending on sandboxes in each slot. It uses the index of settled periods. */
+/** The SQL that sums the spending on sandboxes in each time slot. It uses the index of settled billing periods. */
 const SANDBOXES = `
   SELECT slot.number::int - 1 AS slot, spent.amount_e8
   FROM unnest(:froms::timestamptz[], :tos::timestamptz[]) WITH ORDINALITY AS slot (from_at, to_at, number)

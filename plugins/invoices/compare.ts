@@ -8,7 +8,7 @@ import { countExpiredCalls, type OwnAttempts, type OwnCount, sumAttempts, sumCha
 import { boundsOf, DAY_MS, type Days, type Report, toE8, utcDayOf } from './report';
 import { readReport } from './vendors';
 
-/** Why a vendor's count may differ from the records: the cause of an attempt, a killed process (`expired`), or no known reason (`unexplained`). */
+/** Why a vendor's count may differ from the records: an attempt's recorded cause, a killed process (`expired`), or unknown (`unexplained`). */
 type DifferenceCause = AttemptCause | 'expired' | 'unexplained';
 
 /** A count that differs between the vendor's report and the records. */
@@ -20,9 +20,9 @@ export interface CountDifference {
   readonly recorded: bigint;
   /** The vendor's count minus the recorded count. */
   readonly difference: bigint;
-  /** The difference at the model's plain price; null if the configuration has no such price. */
+  /** The difference times the model's price without tiers or variants, in 1e-8 USD; null if the configuration has no such price. */
   readonly differenceE8: bigint | null;
-  /** Every cause that can explain the difference, with the number of its attempts. Several if the records cannot show which one applies. */
+  /** Every cause that can explain the difference, with its number of attempts. There are several if the records cannot show which one applies. */
   readonly causes: readonly { readonly cause: DifferenceCause; readonly attempts: bigint }[];
 }
 
@@ -38,9 +38,9 @@ interface CostComparison {
   /** The cost of all attempts at the configured prices. */
   readonly recordedE8: bigint;
   readonly differenceE8: bigint;
-  /** The part of the difference that differing counts explain. null if other upstreams share the bill or a model has no price. */
+  /** The part of the cost difference that comes from differing counts; null if other upstreams share the bill or a model has no price. */
   readonly ofCountsE8: bigint | null;
-  /** The rest of the difference, which other prices, tiers or charges of the vendor explain. null if `ofCountsE8` is null. */
+  /** The rest of the cost difference: other prices, tiers or charges of the vendor; null if `ofCountsE8` is null. */
   readonly ofPricesE8: bigint | null;
   /** The amount charged to customers for the day's calls. */
   readonly chargedE8: bigint;
@@ -85,7 +85,7 @@ interface CountKey {
   readonly meter: Meter;
   reported: bigint;
   recorded: bigint;
-  /** Estimated counts by cause. */
+  /** The estimated part of the recorded count, by the cause of the attempts. */
   readonly estimated: Map<AttemptCause, bigint>;
 }
 
@@ -163,7 +163,7 @@ function nameHere(upstream: Upstream, name: string): string | undefined {
   return entryNamed(upstream.models, name)?.name;
 }
 
-/** Returns the model names that occur only in answers, each with the requested model. A vendor's invoice uses the same names. */
+/** Returns each model name that occurs only in upstreams' answers, with the requested model. A vendor's report uses the same names. */
 function learnNames(upstream: Upstream, counts: readonly OwnCount[]): ReadonlyMap<string, string> {
   const models = new Map<string, Set<string>>();
   for (const { model, answered } of counts) {
@@ -176,7 +176,7 @@ function learnNames(upstream: Upstream, counts: readonly OwnCount[]): ReadonlyMa
   return new Map(known);
 }
 
-/** Returns the plain price of one token or piece in 1e-14 USD; undefined if there is none. */
+/** Returns the price, without tiers or variants, of one token or piece (such as a web search), in 1e-14 USD; undefined if there is none. */
 function rateE14(upstream: Upstream, model: string, meter: Meter): bigint | undefined {
   const price = entryNamed(upstream.models, model)?.price;
   if (price === undefined) return undefined;

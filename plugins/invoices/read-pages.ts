@@ -30,11 +30,11 @@ interface Wanted {
   readonly path: string;
   readonly query: URLSearchParams;
   readonly headers: Readonly<Record<string, string>>;
-  /** Returns the UTC day of a bucket. */
+  /** Returns the UTC day that one bucket of a vendor's report covers. */
   dayIn(bucket: Json): string;
 }
 
-/** A result with the day of its bucket. */
+/** One result of a vendor's report, with the UTC day of the bucket that contains it. */
 export interface DatedResult {
   readonly day: string;
   readonly result: Json;
@@ -142,14 +142,14 @@ function parsePage(text: string): Json {
   }
 }
 
-/** Returns the value as an object. @throws ReportFailure if it is none */
+/** Returns a JSON value as an object. @throws ReportFailure if the value is not an object */
 export function requireObject(value: unknown, what: string): Json {
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     throw new ReportFailure(`the report is not as documented: ${what} is no object`);
   return value as Json;
 }
 
-/** Returns the objects of a list member. @throws ReportFailure */
+/** Returns the objects in a member that must be a list. @throws ReportFailure if it is not a list of objects */
 function listIn(object: Json, member: string): readonly Json[] {
   const list = object[member];
   if (!Array.isArray(list)) throw new ReportFailure(`the report is not as documented: ${member} is no list`);

@@ -76,7 +76,7 @@ function divideToNearest(numerator: bigint, denominator: bigint): bigint {
 export interface ReportedUsage {
   /** The UTC day. */
   readonly day: string;
-  /** The vendor's id of the key; null where the vendor names none. */
+  /** The vendor's id of the API key; null where the vendor names none. */
   readonly apiKeyId: string | null;
   readonly workspaceId: string | null;
   /** The vendor's name of the model. */

@@ -176,7 +176,7 @@ function usageOf(
   };
 }
 
-/** Returns the count in `member` minus these parts of it. */
+/** Returns the count in `member` of a report's result, minus these parts of that count. */
 function rest(member: string, result: Json, ...parts: readonly bigint[]): bigint {
   const left = parts.reduce((sum, part) => sum - part, countIn(result, member));
   if (left < 0n) throw new ReportFailure(`the report is not as documented: ${member} is less than its parts`);

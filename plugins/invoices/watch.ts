@@ -10,7 +10,7 @@ import { DAY_MS, utcDayOf } from './report';
 
 const LOOK_EVERY_MS = 3_600_000;
 const FIRST_AFTER_MS = 60_000;
-/** How long a process's claim on a day lasts. Afterwards another process may take over the day, because the first one may have died. */
+/** How long a process's claim on the comparison of a day lasts. Later another process may compare the day, because the first may have died. */
 const CLAIM_MINUTES = 30;
 const MAX_LOGGED = 10;
 
@@ -40,7 +40,7 @@ const failures = new Counter({
 
 type WatchedBooks = InvoiceSources & { readonly log: Logger };
 
-/** Compares the last whole day of each upstream with `reporting`. One process compares each day, once. */
+/** Starts the loop that compares the last whole day of each upstream with `reporting`. Only one process compares each day. */
 export function startInvoiceWatch(books: WatchedBooks, afterMs: number): Loop {
   return startLoop((signal) => compareLastDay(books, afterMs, Date.now(), signal), {
     everyMs: LOOK_EVERY_MS,
@@ -62,7 +62,7 @@ export async function compareLastDay(
     if (isEnding(signal)) return;
     if (upstream.reporting?.credential === undefined) continue;
     if (!(await claim(books.database, upstream.name, day))) {
-      // The process that compared the newest day exposes the metric; the other processes remove theirs.
+      // Expose the metric only in the process that compared the newest day; the other processes remove theirs.
       if (comparedHere.get(upstream.name) !== day) differences.remove({ upstream: upstream.name });
       continue;
     }

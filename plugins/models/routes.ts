@@ -87,7 +87,7 @@ const NOTHING_FOR_CODEX: readonly object[] = [];
 /** The date for an unknown release date, because both SDKs require the field. */
 const UNKNOWN_DATE = '1970-01-01';
 
-/** Counts the upstreams that a call would try now. If all upstreams of the model are ejected, counts all. */
+/** Counts the upstreams that a call would try now: those not ejected after failures, or all of the model's if all are ejected. */
 function available(entries: Model['entries'], health: UpstreamHealth): number {
   const nowMs = health.now();
   const isIn = ({ upstream }: Model['entries'][number]) =>

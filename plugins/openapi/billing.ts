@@ -48,7 +48,7 @@ function askable(model: Model, path: string, pipeline: PipelineSettings): readon
   });
 }
 
-/** The prices of a model: numbers per token and, if configured, also per piece and per token of each variant. */
+/** A model's prices as numbers: per token and, if configured, per piece (such as a web search) and per token of each tier, speed and region. */
 type ModelPricing = Readonly<
   Record<string, number | Readonly<Record<string, number | Readonly<Record<string, number>>>>>
 >;

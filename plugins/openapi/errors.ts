@@ -15,7 +15,7 @@ export const ERROR_SCHEMA = object({
   }),
 });
 
-/** The error of a model call. It can also be an upstream's own, relayed with its status and body unchanged. */
+/** The error of a model call. It can also be the upstream's own error, which the gateway relays with its status and body unchanged. */
 export const CALL_ERROR_SCHEMA = {
   anyOf: [
     { $ref: '#/components/schemas/Error' },

@@ -10,7 +10,7 @@ export function routePaths(routes: readonly Route[], listener: Route['listener']
   const paths: Record<string, Record<string, object>> = {};
   for (const route of routes.filter((each) => each.listener === listener && !isOfPage(each) && isOffered(each))) {
     const path = route.path.replaceAll('...}', '}');
-    // A route for every method is described as GET, which needs no body.
+    // Describe a route that accepts every method as GET, because GET needs no body.
     const method = route.method === '*' ? 'get' : route.method.toLowerCase();
     paths[path] = { ...paths[path], [method]: operation(route, method) };
   }
@@ -92,7 +92,7 @@ function errorsOf(route: Route): readonly (ErrorCode | DeclaredCode)[] {
   const needsKey = route.listener === 'admin' || route.auth === 'key';
   const isPublic = route.listener === 'public' && route.auth === 'key';
   return [
-    // The gateway returns it for an invalid filter, an invalid field of the body, or a second Host header.
+    // The gateway returns this code for an invalid filter, an invalid field of the body, or a second Host header.
     'INVALID_FIELD',
     ...(route.body === undefined ? [] : (['UNSUPPORTED_MEDIA_TYPE'] as const)),
     ...(readsJson(route) ? (['INVALID_JSON', 'BODY_TOO_LARGE'] as const) : []),

@@ -35,7 +35,7 @@ export async function recordUpstream(
   speaking: Speaking,
 ): Promise<UpstreamRecording> {
   const { adapter, protocol } = speaking;
-  // A stream in the vendor's own framing is not text, so it cannot be sanitised.
+  // A stream in a vendor's own framing is binary. Do not record it, because only text can be sanitised (freed of ids and names).
   const isStreamed = hasOutput(protocol) && adapter.framing === undefined;
   const ask = (named: ModelEntry, stream: boolean) =>
     callOnce(egress, { upstream, model: named, adapter }, question(protocol, named.name, stream));
@@ -97,14 +97,14 @@ function failureOf({ status }: CalledOnce, text: string, { adapter, protocol }: 
   return [{ status, body, verdict: adapter.judge({ protocol, status, headers: {}, body }) }];
 }
 
-/** The names of members whose texts identify an account or one answer. */
+/** The names of JSON members whose texts identify an account or an answer. */
 const PRIVATE =
   /(^|_)(id|key|user|account|organization|org|project|workspace|fingerprint|signature|encrypted_content)$|Id$/;
 
 /** Matches a JSON member with a text: its name and its value. */
 const MEMBER = /"([^"\\]*)"(\s*:\s*)"((?:[^"\\]|\\.)*)"/g;
 
-/** The minimum length of a value that is also replaced elsewhere, because a shorter value could occur there by chance. */
+/** The minimum length of a private value that is also replaced outside its own member. Shorter values could occur elsewhere by chance. */
 const TELLING_CHARACTERS = 12;
 
 /**

@@ -44,7 +44,7 @@ function checkStages({ stages, guards, shadow, change }: RolloutSettings): Locat
   if (guards['errorRate'] !== undefined && guards['errorRate'].times !== 1)
     problems.push({
       path: ['guards', 'errorRate', 'times'],
-      message: 'applies only to the guards of times and costs: remove `times` here',
+      message: '`times` applies only to the guards of times and costs: remove it from this guard',
     });
   if (shadow > 0 && change.pipeline !== undefined)
     problems.push({ path: ['shadow'], message: 'settings of a pipeline cannot be mirrored; remove `shadow`' });
@@ -91,7 +91,8 @@ function checkUpstreams({ model: name, add, drop }: UpstreamsChange, catalog: Ca
       path: [...path, ...each.path],
       message: `"${each.name}" is also listed under add; remove it from one of the lists`,
     }));
-  if (add.length + drop.length === 0) return [{ path, message: 'changes nothing: name upstreams under add or drop' }];
+  if (add.length + drop.length === 0)
+    return [{ path, message: 'the rollout changes nothing: name upstreams under add or drop' }];
   if (serving.every((each) => add.includes(each)))
     return [
       { path: [...path, 'add'], message: `the change cannot be rolled back: no other upstream serves "${name}"` },
@@ -112,7 +113,9 @@ function checkVersion({ alias, model }: VersionChange, catalog: Catalog): Locate
   if (!('model' in now && 'model' in next))
     return [now, next].flatMap((each) => ('model' in each ? [] : each.problems));
   if (now.model !== next.model) return [];
-  return [{ path: [...path, 'model'], message: `changes nothing: "${alias}" already means "${now.model.name}"` }];
+  return [
+    { path: [...path, 'model'], message: `the rollout changes nothing: "${alias}" already means "${now.model.name}"` },
+  ];
 }
 
 function checkSettings(
@@ -151,7 +154,8 @@ function checkSettings(
       return [
         {
           path: at,
-          message: 'changes what the policy declares before the caller is identified; a rollout cannot change that',
+          message:
+            'this setting changes what the policy declares before the caller is identified; a rollout cannot change such a setting',
         },
       ];
     const upstreams = catalog.upstreams.map((each) => each.name);
@@ -181,7 +185,7 @@ function areInTheWay(one: RolloutChange, other: RolloutChange, catalog: Models, 
   return isSame(version.alias, upstreams.model) || isSame(version.model, upstreams.model);
 }
 
-/** Tells whether the pipeline routes calls, because then a call of any model may be in the rollout. */
+/** Tells whether the pipeline of a settings rollout routes calls to upstreams. If it does, a call of any model may be in that rollout. */
 function routesModels({ pipeline }: SettingsChange, pipelines: Pipelines): boolean {
   const steps = pipelines?.find(({ name }) => name === pipeline)?.steps ?? [];
   return steps.some(({ policy }) => policy.name === 'strategy-routing');

@@ -1,12 +1,12 @@
 import type { Guard, GuardName, Rollout, RolloutGroup } from '../../core/rollouts/rollout';
 import { addCounts, describeLine, type GuardCounts, type GuardLine, isWorse, linesOf, NOTHING_SEEN } from './guards';
 
-/** The stage number under which a run keeps its counts from before an operator changed its stages. */
+/** The number that stands for no real stage. Under it a run keeps its counts from before an operator changed the rollout's stages. */
 export const BEFORE_ITS_STAGES = 0;
 
 export type Status = 'running' | 'paused' | 'held' | 'rolled-back' | 'completed';
 
-/** The last look of each guard in the stage: how many calls of the treatment it compared, and whether the treatment was worse. */
+/** The last look (comparison) of each guard in the stage: how many calls of the treatment it compared, and whether the treatment was worse. */
 export type Looks = Readonly<Partial<Record<GuardName, { readonly seen: number; readonly isWorse: boolean }>>>;
 
 export interface RolloutProgress {
@@ -27,8 +27,8 @@ export interface RolloutDecision {
 }
 
 /**
- * Returns how many calls of one account the guards compare between two looks, so that no single account decides. undefined: no limit,
- * because the draw gives each account's calls to both groups.
+ * Returns how many calls of one account the guards compare between two looks. The limit keeps a single account from deciding. undefined: no
+ * limit, because there are no guards, or because a draw for each single call gives every account calls in both groups.
  */
 export function callsPerAccount({ stickyBy, guards }: Pick<Rollout, 'stickyBy' | 'guards'>): number | undefined {
   if (stickyBy === 'request' || guards.length === 0) return undefined;
@@ -36,8 +36,8 @@ export function callsPerAccount({ stickyBy, guards }: Pick<Rollout, 'stickyBy' |
 }
 
 /**
- * Decides the next step of a rollout. A guard first looks after `minCalls` calls of the treatment, then after each further `minCalls / 2`.
- * It aborts only if two looks in a row find the treatment worse, because a single one may be chance.
+ * Decides the next step of a rollout. A guard first looks (compares both groups) after `minCalls` calls of the treatment, then after each
+ * further `minCalls / 2`. It aborts only if two successive looks find the treatment worse, because a single one may be chance.
  */
 export function decideRollout(
   rollout: Rollout,
@@ -83,7 +83,7 @@ export function decideRollout(
   return { do: 'complete', why: 'the last stage is over and no guard objects', looks };
 }
 
-/** Compares the treatment with the stage's control group. While that has too few calls, adds the control groups of earlier stages. */
+/** Compares the treatment with the stage's control group. While that control group has too few calls, adds the earlier stages' control groups. */
 function compare(guard: Guard, stage: number, treatment: GuardCounts, counts: CountsOf): readonly GuardLine[] {
   let control = NOTHING_SEEN;
   for (let from = stage; ; from -= 1) {

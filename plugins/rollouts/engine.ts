@@ -61,7 +61,7 @@ export class RolloutEngine {
   #begunOf: Configuration | undefined;
   #rows: ReadonlyMap<string, RolloutRow> = new Map();
 
-  /** The last read of the rows. Reads run one after another, so that an older result cannot replace a newer one. */
+  /** The last read of the rollouts' rows. Reads run one after another, so that an older result cannot replace a newer one. */
   #following: Promise<void> = Promise.resolve();
   #loop: Loop | undefined;
 
@@ -142,7 +142,7 @@ export class RolloutEngine {
     const [written] = await Promise.allSettled([this.#writeSeen()]);
     const { configuration, database } = this.gateway;
     if (configuration.rollouts.length > 0) {
-      // For a new configuration, wait for the lock. If this node started it in a later round, it would overrule newer configurations of other nodes.
+      // Wait for the lock if the configuration is new. Starting its rollouts in a later round could overrule newer configurations of other nodes.
       const inTurn = this.#begunOf === configuration ? unlessOtherDoes : alone;
       const hasDecided = await inTurn(database, (trx) => this.#decideAll(trx, configuration));
       if (hasDecided !== false) this.#begunOf = configuration;
@@ -241,8 +241,8 @@ function shareOf({ shares, stage }: Pick<RolloutRow, 'shares' | 'stage'>): numbe
 }
 
 /**
- * Returns the position of a rollout; undefined if no caller is in it. The position comes from the row, so it is the same on a node that has
- * other stages configured.
+ * Returns the current stage and share of a rollout; undefined if no caller is in the rollout. Both come from the row in Postgres, so they
+ * are the same on a node that has other stages configured.
  */
 function positionOf(row: RolloutRow): RolloutPosition | undefined {
   const { run, status, stage } = row;

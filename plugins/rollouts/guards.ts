@@ -32,7 +32,7 @@ function add(counts: Map<string, number>, key: string, count: number): void {
   counts.set(key, (counts.get(key) ?? 0) + count);
 }
 
-/** Counts a call. For a call that is not compared, counts only whether its client received an error. */
+/** Counts a call for the guards. For a call that the guards do not compare, counts only whether its client received an error. */
 export function countForGuards(counts: Map<string, number>, seen: SeenCall, isCompared: boolean): void {
   if (seen.isHurt) add(counts, countKeyOf('hurt'), 1);
   if (!isCompared) return;
@@ -103,7 +103,7 @@ export interface GuardLine {
   readonly did: string;
 }
 
-/** Returns the thresholds of a guard. Streams and unstreamed calls have one each, because the time of a whole answer depends on its length. */
+/** Returns a guard's thresholds. A guard of times has one for streams and one for whole answers, because a whole answer's time depends on its length. */
 export function linesOf({ name, times }: Guard, treatment: GuardCounts, control: GuardCounts): readonly GuardLine[] {
   switch (name) {
     case 'errorRate': {
@@ -119,7 +119,7 @@ export function linesOf({ name, times }: Guard, treatment: GuardCounts, control:
       return [line('cost', 0.5, (costE8) => `calls cost more than ${formatUsd(BigInt(Math.round(costE8)))} USD`)];
   }
 
-  /** Returns the threshold: `times` the value that this share of the control group's calls exceeds. */
+  /** Returns a threshold: `times` multiplied by the value that this share of the control group's calls exceeds. */
   function line(measure: Measure, share: number, did: (value: number) => string): GuardLine {
     const bucket = (bucketOfShare(control, measure, share) ?? 0) + bucketsFurther(times);
     const beyond = (group: GuardCounts) => ({ of: measured(group, measure), beyond: measured(group, measure, bucket) });
@@ -127,7 +127,7 @@ export function linesOf({ name, times }: Guard, treatment: GuardCounts, control:
   }
 }
 
-/** Tells whether the treatment's share beyond the threshold is certainly higher than the control's, by more than `above`. */
+/** Tells whether the treatment's share of calls beyond the threshold exceeds the control's by more than `above`, even between their 95 % intervals. */
 export function isWorse({ treatment, control }: GuardLine, { above }: Guard): boolean {
   return intervalOf(treatment).least > intervalOf(control).most + above;
 }

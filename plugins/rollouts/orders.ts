@@ -21,11 +21,11 @@ interface GivenOrder {
   readonly order: Order;
   readonly actor: string;
   readonly reason: string | undefined;
-  /** The only stage at which the order applies, because another order or the end of the stage may come first. undefined: any stage. */
+  /** The stage for which an operator gives the order, because the rollout may reach another stage first. undefined: any stage. */
   readonly stage: number | undefined;
 }
 
-/** The states in which each order is accepted. */
+/** The states of a rollout in which each operator's order (`pause`, `resume`, `promote`, `rollback`) is accepted. */
 const GIVEN_IN: Readonly<Record<Order, readonly Status[]>> = {
   pause: ['running'],
   resume: ['paused', 'held', 'rolled-back'],
@@ -33,7 +33,7 @@ const GIVEN_IN: Readonly<Record<Order, readonly Status[]>> = {
   rollback: ['running', 'paused', 'held', 'completed'],
 };
 
-/** The orders that this node accepts only if its configured stages equal the stored ones. Other orders do not depend on stages. */
+/** The orders that a node accepts only if its configured stages equal those in Postgres. The other orders do not depend on stages. */
 const WIDENING: readonly Order[] = ['promote', 'resume'];
 
 /** Applies an operator's order for all nodes and writes it into the audit log. @throws CONFLICT if the rollout's state does not allow it */
@@ -63,7 +63,7 @@ export function give(database: Knex, rollout: Rollout, { order, actor, reason, s
   });
 }
 
-/** Applies the order and returns its result for the audit log. */
+/** Applies an operator's order to a rollout, and returns the new status and stage for the audit log. */
 async function changeOf(
   trx: Knex.Transaction,
   rollout: Rollout,

@@ -25,7 +25,7 @@ const GIVEN = {
   example: { reason: 'too slow at noon' },
 } as const;
 
-/** The endpoints that give an order. They differ only in that order. */
+/** The endpoints through which an operator gives a rollout an order, such as `pause`. They differ only in that order. */
 const ORDERS: readonly (readonly [Order, string])[] = [
   ['pause', 'Pause a rollout: its share stays, and its guards stay active.'],
   ['resume', 'Continue a rollout that was paused or held; one that was rolled back starts again.'],

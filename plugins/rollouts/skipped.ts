@@ -9,7 +9,7 @@ type Part = Pick<Configuration, 'rollouts' | 'catalog' | 'pipelines'>;
 /** Returns the row of the rollout with this name. */
 type RowOf = (name: string) => RolloutRow | undefined;
 
-/** Returns the objections to a configuration, as sentences: changes that it would give to more callers than their rollout has reached. */
+/** Returns, as sentences, the changes that a configuration would give to more callers than the rollouts of these changes have reached. */
 export function skippedStages(before: Part, next: Part, rowOf: RowOf): readonly string[] {
   return [
     ...before.rollouts.flatMap((rollout) => overtaken(rollout, next, rowOf)),
@@ -34,7 +34,7 @@ function overtaken(rollout: Rollout, next: Part, rowOf: RowOf): readonly string[
   ];
 }
 
-/** Returns the objection to a new rollout that has an old row, because it would continue at its old stage instead of the first. */
+/** Returns the objection to a new rollout whose name already has a row in Postgres: it would continue at the old stage instead of the first. */
 function remembered(rollout: Rollout, rowOf: RowOf): readonly string[] {
   const row = rowOfThis(rollout, rowOf);
   const [share, first] = [shareAtFirst(rollout, rowOf), rollout.stages[0].share];
@@ -53,14 +53,14 @@ function shareOfRow(row: RolloutRow | undefined): number {
   return row === undefined || row.status === 'rolled-back' ? 0 : (row.shares[row.stage - 1] ?? 0);
 }
 
-/** Returns the share of callers in the rollout once a node follows it. */
+/** Returns the share of callers that are in the rollout as soon as a node has loaded its configuration. */
 function shareAtFirst(rollout: Rollout, rowOf: RowOf): number {
   const row = rowOfThis(rollout, rowOf);
   if (row?.status === 'rolled-back') return 0;
   return rollout.stages[row === undefined ? 0 : restage(row, rollout).stage - 1]?.share ?? 0;
 }
 
-/** Tells whether the rollout of `one` gives the change of `other` to no caller outside of that rollout. */
+/** Tells whether the change `one` includes the change `other`. If it does, a rollout of `one` also limits which callers get `other`. */
 function keepsBack(one: RolloutChange, other: RolloutChange): boolean {
   if (one.kind !== 'upstreams' || other.kind !== 'upstreams') return isDeepStrictEqual(one, other);
   const has = (list: 'add' | 'drop') => other[list].every((each) => one[list].includes(each));

@@ -13,7 +13,7 @@ export interface RolloutRow {
   readonly run: string;
   readonly status: Status;
   readonly stage: number;
-  /** The shares of all stages, as configured on the node that began or restaged the rollout. */
+  /** The shares of all stages, as configured on the node that began the rollout or last changed its stages. */
   readonly shares: readonly number[];
   readonly stage_since: Date;
   readonly changed_at: Date;
@@ -44,7 +44,7 @@ export function unlessOtherDoes(database: Knex, work: (trx: Knex.Transaction) =>
   });
 }
 
-/** Does the work in a transaction; waits for the lock. */
+/** Waits for the lock of rollout changes, then does the work in a transaction. */
 export function alone<T>(database: Knex, work: (trx: Knex.Transaction) => Promise<T>): Promise<T> {
   return database.transaction(async (trx) => {
     await trx.raw('SELECT pg_advisory_xact_lock(?)', [LOCK]);
@@ -98,7 +98,7 @@ async function forgetSeen(trx: Knex.Transaction, run: string): Promise<void> {
   await forgetAccounts(trx, run);
 }
 
-/** Deletes the number of each account's calls that were compared since the last look. */
+/** Deletes the counts of each account's compared calls, because these counts begin anew after each look of the guards. */
 export async function forgetAccounts(trx: Knex.Transaction, run: string): Promise<void> {
   // Locks the rows in the order in which nodes write them, so that this statement cannot deadlock with those writes.
   const inOrder = 'SELECT account_id FROM rollout_accounts WHERE run = :run ORDER BY account_id FOR UPDATE';
@@ -197,7 +197,7 @@ interface Placed {
 /** Where a rollout continues after its stages were changed. */
 interface Restaged {
   readonly stage: number;
-  /** Whether the stages up to this one are unchanged, so that their counts still belong to them. */
+  /** Whether the stages up to the current one are unchanged, so that the counts of these stages remain valid. */
   readonly isSameSoFar: boolean;
 }
 
@@ -209,7 +209,7 @@ export function hasStagesOf({ shares }: Pick<Placed, 'shares'>, rollout: Pick<Ro
   return isDeepStrictEqual(shares, sharesOf(rollout));
 }
 
-/** Continues at the last stage with at most the current share of callers; at the first stage if every stage has more. */
+/** Returns the stage at which a rollout with new stages continues: the last one with at most the current share of callers, or else the first. */
 export function restage({ shares, stage }: Placed, rollout: Pick<Rollout, 'stages'>): Restaged {
   const next = sharesOf(rollout);
   if (stage <= next.length && isDeepStrictEqual(shares.slice(0, stage), next.slice(0, stage)))

@@ -25,7 +25,7 @@ interface VendorQuery {
   readonly key: CallKey;
   readonly id: string;
   readonly method: Method;
-  /** The path and query after the response's id. */
+  /** The part of the URL after the response's id: its path and query. */
   readonly after: string;
 }
 
@@ -179,7 +179,7 @@ function addressOf(
   };
   const { path, headers } = adapter.request(call, upstream.adapterSettings);
   const base = upstream.url.pathname.replace(/\/$/, '');
-  // An adapter from another package may ignore `operation`.
+  // An adapter from another package may ignore `operation`. In that case the gateway builds the path itself.
   return {
     path: base + (path.includes(operation) ? path : `${PROTOCOLS.responses.path}${operation}${query ?? ''}`),
     headers,

@@ -4,7 +4,7 @@ import { EventStreamDecoder } from './event-stream';
 import { judgeFailure } from './judge-failure';
 import { forwardedHeaders } from './standard-request';
 
-/** The beta features in Amazon's documentation of Anthropic's models. Bedrock rejects a call with any other one. */
+/** The beta features in Amazon's documentation of Anthropic's models. Bedrock rejects a call with any other beta feature. */
 const BETAS = [
   'computer-use-2024-10-22',
   'computer-use-2025-01-24',

@@ -30,7 +30,10 @@ export type EventStreamMessage = ReturnType<EventStreamCodec['decode']>;
 
 /** Converts Amazon's event stream to server-sent events. */
 export class EventStreamDecoder implements FrameDecoder {
-  /** @param eventOf returns the text of the server-sent event for a message, or an empty text for none */
+  /**
+   * Sets how messages are converted.
+   * @param eventOf returns the text of the server-sent event for a message, or an empty text for none
+   */
   constructor(private readonly eventOf: (message: EventStreamMessage) => string = messagesEvent) {}
 
   /** The bytes received of the next message, and how many bytes are needed to continue: first a prelude, then the whole message. */
@@ -95,7 +98,7 @@ function messagesEvent(streamed: EventStreamMessage): string {
   if (exception !== undefined) return errorEvent(exception.name, exception.message);
   const { headers, body } = streamed;
   const payload = asObject(parseJson(Buffer.from(body).toString('utf8')));
-  // Amazon may add other kinds of events. They carry no part of the answer.
+  // Amazon may add other kinds of events. The gateway ignores them, because they carry no part of the answer.
   if (headers[':event-type']?.value !== 'chunk') return '';
   const data = Buffer.from(asText(payload?.['bytes']), 'base64').toString('utf8');
   const name = asText(asObject(data.length > MAX_NAMED_BYTES ? undefined : parseJson(data))?.['type']);

@@ -3,7 +3,7 @@ import { asObject, asText } from '../../core/base/json-values';
 import { parseJson } from '../../core/base/parse-json';
 import type { OpenedHost } from '../../core/catalog/upstream';
 
-/** The hosts of Cloud Storage. Vertex AI reads their addresses with the credential of the call, as it reads `gs://`. */
+/** The hosts of Google's Cloud Storage. Vertex AI reads their addresses with the credential of the call, as it reads `gs://` addresses. */
 const SIGNED_BY = ['X-Goog-Signature', 'Signature'];
 export const CLOUD_STORAGE: readonly OpenedHost[] = [
   { host: 'storage.googleapis.com', signedBy: SIGNED_BY },
@@ -60,7 +60,7 @@ function isKey(credential: string): boolean {
 
 const SCOPE = 'https://www.googleapis.com/auth/cloud-platform';
 
-/** The clients by credential. Each keeps its token until shortly before it expires. */
+/** The clients for Google's access tokens, by credential. Each client keeps its token until shortly before the token expires. */
 const CLIENTS = new Map<string, Promise<JWT>>();
 const MAX_CLIENTS = 100;
 

@@ -3,9 +3,9 @@ import { errorBody, readUsualError, type UpstreamFailure, type Verdict } from '.
 import { isTooLong, MAX_SEARCHED } from '../../core/protocols/error-words';
 
 /**
- * Decides what a failure means; docs/contract.md, section 5. The first check that matches decides, in this order. The platform's account is
- * out of credit, which is never reported as the customer's fault. The call does not fit this model. The vendor rejects the content.
- * Otherwise the status decides.
+ * Decides what an upstream's failure means; docs/contract.md, section 5. It makes these checks in order, and the first match decides. 1.
+ * The platform's account is out of credit, which is never reported as the customer's fault. 2. The call does not fit this model. 3. The
+ * vendor rejects the content. 4. Otherwise the status decides.
  */
 export function judgeFailure({ body, status }: UpstreamFailure): Verdict {
   const error = readUsualError(body);

@@ -3,7 +3,7 @@ import { writeGeminiRequest } from '../../core/protocols/gemini/request';
 import gemini from './gemini';
 import { authorizeGoogle, CLOUD_STORAGE, GOOGLE_PLACE, googleModel, signForGoogle } from './google-token';
 
-/** The adapter for Gemini on Google's Vertex AI: the same dialect at another path, with Google Cloud credentials. */
+/** The adapter for Gemini on Google's Vertex AI. It has the same dialect as Gemini's own API, another path, and Google Cloud credentials. */
 export default defineAdapter({
   contract: 'upstream/1',
   name: 'vertex-gemini',

@@ -112,7 +112,7 @@ interface Group {
   readonly costE8: bigint[];
 }
 
-/** Sorts cells into groups: the most expensive first, the group for all remaining keys or models last. */
+/** Sorts sums of usage into groups: the most expensive first, the group for all remaining keys or models last. */
 function toGroups(cells: readonly UsageCell[], length: number): readonly Group[] {
   const groups = new Map<string | null, Group>();
   for (const { slot, name, calls, cost_e8: costE8 } of cells) {
@@ -163,7 +163,7 @@ async function keyNames(database: Knex, ids: readonly string[]): Promise<Readonl
   return new Map(rows.map(({ id, name }) => [id, name]));
 }
 
-/** For how many records the exact times are read at most. For more, counts by class of time are precise enough. */
+/** How many records a query reads for exact times at most. With more records, the counts by class of time are precise enough. */
 const MAX_ASKED = 5_000;
 
 /** Returns the percentiles of each interval. `classes` counts the calls of each interval by their class of time to the first token. */
@@ -211,7 +211,7 @@ function estimatePercentiles(classes: readonly number[]): Percentiles {
     const count = classes[at];
     if (count === undefined) return null;
     const [from, to] = [FIRST_TOKEN_BOUNDS_MS[at - 1] ?? 0, FIRST_TOKEN_BOUNDS_MS[at]];
-    // The last class has no upper bound.
+    // The last class of times has no upper bound, so its lower bound is the estimate.
     if (to === undefined) return from;
     return Math.round(to - ((to - from) * (below - share * calls)) / count);
   });

@@ -45,7 +45,7 @@ export type Attempted =
 
 const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
 const MAX_JUDGED_BYTES = 64 * 1024;
-/** How many bytes of a preamble are held back at most. The gateway releases a larger preamble, and one that lasts longer than `preambleHold`. */
+/** How many bytes of a preamble (stream events before any content) are held at most. Above this, or after `preambleHold`, it is sent. */
 const MAX_HELD_BYTES = 256 * 1024;
 /** How long an attempt reads the body of an error, in milliseconds. Then the status alone decides, so that another candidate can answer. */
 const JUDGED_WITHIN_MS = 2_000;
@@ -70,7 +70,7 @@ export interface AttemptInput {
   readonly thinkingMs?: number | undefined;
 }
 
-/** Calls one candidate and waits until the result is clear: the first content, the whole body, or a failure. For an unstreamed answer it creates no promise. */
+/** Calls one candidate and waits for the first content, the whole body, or a failure. For an unstreamed answer it creates no promise. */
 export function attempt(
   candidate: Candidate,
   request: ModelRequest,
@@ -172,7 +172,7 @@ function withTrace(asked: UpstreamCall, { traceContext }: Upstream, trace: Trace
   return Object.assign({}, asked, { headers: Object.assign({}, asked.headers, trace) });
 }
 
-/** Returns whether the client caused a long answer with a list of inputs. No upstream is at fault then, because each would answer at that length. */
+/** Returns whether a list of inputs in the call explains a long answer. No upstream is at fault then, because each would answer at that length. */
 function isAskedFor({ inputs }: ModelRequest): boolean {
   return inputs !== undefined;
 }

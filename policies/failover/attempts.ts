@@ -38,8 +38,8 @@ const ABANDONED: JudgedFailure = { outcome: 'cancelled', status: undefined, verd
 
 /**
  * Returns the candidates that a call may try. A WebSocket that has received an answer stays at its upstream, because only that upstream
- * knows the earlier answers. A frame with `generate: false` requests no answer. Over POST an upstream would send a whole answer, and the
- * customer would pay for it.
+ * knows the earlier answers. A WebSocket frame with `generate: false` requests no answer, so it is never sent by POST. Over POST an
+ * upstream would send a whole answer, and the customer would pay for it.
  * @throws NOT_SUPPORTED
  */
 function reachable({ candidates, upstreamSocket, request }: FailoverCall): readonly Candidate[] {
@@ -78,7 +78,7 @@ export class Attempts {
   #refused: Map<string, Set<string>> | undefined;
   #retriesLeft: number;
   #askedAtMs = 0;
-  /** Whether the current candidate was tried without spending budget, because it had not failed recently. */
+  /** Whether the current candidate was tried without spending retry budget, because it had not failed recently. */
   #isOnTrust = false;
   /** The last failure that `decide` was called with. */
   #decided: JudgedFailure | undefined;
@@ -122,7 +122,7 @@ export class Attempts {
     let giveBack: GiveBack;
     const room = BUFFERED.open({ accountId: this.call.key.accountId, onEnd: (work) => (giveBack = work) });
     return Promise.resolve(translate(candidate, request, room)).then((translated) => {
-      // A body without memory is no fault of the upstream, so this error ends the call. Any other error is a failed attempt.
+      // If there is no memory for the body, no upstream is at fault, so this error ends the call. Any other error is a failed attempt.
       if (translated instanceof GatewayError) throw translated;
       if (translated instanceof NotTranslatable) return then(this.#passOver(candidate.upstream.name, translated));
       return this.#send(candidate, request, translated, giveBack, then);
@@ -291,7 +291,7 @@ export class Attempts {
     };
   }
 
-  /** Moves candidates that cost no budget to the front. Translated candidates still come after native ones. */
+  /** Moves candidates that cost no retry budget to the front. Translated candidates still come after native ones. */
   #freeFirst(): void {
     const healthy = this.#waiting.filter((each) => this.#isHealthy(each));
     const answering = this.#waiting.filter((each) => this.#mostlyAnswers(each));

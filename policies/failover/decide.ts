@@ -12,14 +12,14 @@ export interface JudgedFailure extends AttemptFailure {
 
 export interface Situation {
   readonly attemptsLeft: number;
-  /** How many untried candidates could do better. After the verdict `larger-context` only those with a larger context count. */
+  /** How many untried candidates could answer. After the verdict `larger-context`, only candidates with a larger context window count. */
   readonly candidatesLeft: number;
   /** Whether the next candidate has not failed recently, so that trying it does not multiply an outage. */
   readonly isNextHealthy: boolean;
   /** Whether the next candidate answers most attempts, although it may have failed recently. */
   readonly doesNextMostlyAnswer: boolean;
   readonly retriesLeft: number;
-  /** Whether further attempts are still below 20 % of the calls. */
+  /** Whether the retry budget has attempts left: further attempts are still below 20 % of the calls. */
   readonly budgetLeft: boolean;
 }
 
@@ -32,7 +32,7 @@ export type RetryDecision =
 const MAX_WAIT_MS = 2_000;
 const WAIT_WITHOUT_HINT_MS = 100;
 
-/** Decides what to do about a failed attempt. Pure: each branch gives its reason. */
+/** Decides what to do about a failed attempt. It is a pure function, and each of its branches gives the reason. */
 export function decideNext(failure: JudgedFailure, situation: Situation): RetryDecision {
   if (failure.verdict === 'relay')
     return { do: 'relay', why: 'the request is invalid: every upstream would reject it' };

@@ -175,7 +175,7 @@ class CandidatesInTurn {
 }
 
 /**
- * Charges the input of a call that reached the long timeout its output limit allows, while the upstream may still work.
+ * Charges the input of a call that timed out. Its output limit allowed a long silence, so the upstream may still work on the answer.
  * @throws UPSTREAM_TIMEOUT if the client still waits
  */
 async function chargeThought(

@@ -16,8 +16,8 @@ import { type Attempted, attempt, noteMade, translate } from './attempt';
 const MAX_MIRROR_MS = 120_000;
 
 /**
- * Repeats a call that has ended at the treatment of a rollout, reads the answer and drops it. Only the rollout gets its times and cost. It
- * runs in the background. The gateway skips it when too many mirrored calls are under way.
+ * Sends a copy of a call that has ended to the treatment upstream of a rollout, reads the answer and drops it. Only the rollout gets its
+ * times and cost. It runs in the background. The gateway skips it when too many mirrored calls are under way.
  */
 export function sendMirror(mirror: Mirror, call: MirroredCall, gateway: Gateway, preambleHoldMs: number): void {
   const { request } = call;

@@ -14,7 +14,7 @@ export type AttemptingCall = Pick<Call, 'onLeave'> &
       Pick<CallFields, 'key' | 'request' | 'reservation'>
   >;
 
-/** What an attempt sends, and how. */
+/** The request of one attempt, its candidate, the connections it may use, and its deadlines. */
 interface Sending {
   readonly candidate: Candidate;
   readonly asked: UpstreamCall;
@@ -73,7 +73,7 @@ const MAX_HEAD_WAIT_MS = 120_000;
  * once. If the upstream has already received the whole request, the attempt ends after `drainMs` instead.
  */
 export class AttemptDeadlines {
-  /** Whether the call's output limit justifies a longer silence than the upstream's timeouts. */
+  /** Whether the call's output limit justifies a longer silence than the upstream's timeouts allow. */
   readonly thinks: boolean;
   readonly #head: NodeJS.Timeout;
   readonly #content: NodeJS.Timeout | undefined;
@@ -85,11 +85,14 @@ export class AttemptDeadlines {
   isOver = false;
   /** Whether the attempt was cancelled because the client disconnected or the gateway cut the call off. */
   isCancelled = false;
-  /** Whether the client left after the upstream received the request, and then `drainMs` ended, which time or money limits. */
+  /** Whether the client disconnected after the upstream received the request, and the time limit `drainMs` for reading the rest has ended. */
   isAbandoned = false;
   #hasEnded = false;
 
-  /** @param thinkingMs the timeout of an unstreamed call whose output limit justifies more than the upstream's timeouts; otherwise undefined */
+  /**
+   * Starts the timers.
+   * @param thinkingMs the timeout of an unstreamed call whose output limit justifies more than the upstream's timeouts; otherwise undefined
+   */
   constructor(
     upstream: Upstream,
     isStream: boolean,

@@ -21,7 +21,7 @@ interface Slots {
 export class UpstreamSlots {
   readonly #byUpstream = new Map<string, Slots>();
 
-  /** Takes a slot. Returns the function that frees it, after a wait if needed; undefined if the upstream stays busy or the client leaves. */
+  /** Takes one of an upstream's `maxConcurrent` slots. Returns the function that frees it; undefined if none becomes free or the client leaves. */
   take(
     { name, maxConcurrent }: Pick<Upstream, 'name' | 'maxConcurrent'>,
     call: FailoverCall,
@@ -43,7 +43,7 @@ export class UpstreamSlots {
 
 const NOTHING_TO_GIVE_BACK = () => undefined;
 
-/** Takes a slot and returns the function that frees it. The slot then passes to the next call in the queue. */
+/** Takes one slot of an upstream and returns the function that frees it. The slot then passes to the next call in the queue. */
 function occupy(slots: Slots): GiveBack {
   slots.taken += 1;
   let isTaken = true;

@@ -45,7 +45,7 @@ export function isForeign(token: JsonToken): boolean {
   return mayHaveScheme(token) && FOREIGN.test(textOf(token).replaceAll(/[\t\r\n]/g, ''));
 }
 
-/** Returns whether a string may begin with a scheme. Its first word rules this out for most strings. Escapes and white space are allowed. */
+/** Returns whether a string may begin with a scheme. Its first characters rule this out for most strings. Escapes and spaces are allowed. */
 function mayHaveScheme(token: JsonToken): boolean {
   let isSpace = true;
   for (let at = 1; at < SCHEME_BYTES; at += 1) {

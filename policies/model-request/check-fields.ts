@@ -50,7 +50,7 @@ export function checkFields(
   if (fault !== undefined) throw fault;
   const weighed = weighMembers(protocol, places.keys(), body.texts, observer.repeated, settings);
   limitTools(protocol, observer, body);
-  // Upstreams differ in which of two limits they obey, so the larger one counts.
+  // Upstreams differ in which of two output limits they obey, so the larger limit counts.
   let maxOutputTokens = hasOutput(protocol) ? undefined : 0;
   for (const name of PROTOCOLS[protocol].limits) {
     const limit = body.number(name);
@@ -95,7 +95,7 @@ function textOfTool({ from, to }: ItemPosition, chunks: readonly Buffer[]): stri
   return to - from > MAX_FORMED_TOOL_LENGTH ? undefined : sliceChunks(chunks, from, to).toString();
 }
 
-/** Sets the limit of the tools that share one: the body's own limit, or the position at which the gateway can write one. */
+/** Sets the use limit of the tools that share one limit. It is the body's own limit, or the position at which the gateway can write a limit. */
 function limitTools(protocol: Protocol, observer: CallObserver, body: Members): void {
   const { toolLimit } = REQUEST_TABLES[protocol];
   if (toolLimit === undefined) return;
@@ -135,12 +135,12 @@ class Members {
     if (typeof model !== 'string' || model === '') throw invalid('model', 'expected a non-empty string');
     if (model.length > MAX_MODEL_NAME_LENGTH)
       throw invalid('model', `expected at most ${MAX_MODEL_NAME_LENGTH} characters`);
-    // The usage record contains the name, and Postgres rejects NUL characters and lone surrogates.
+    // The usage record contains the model name, and Postgres rejects NUL characters and lone surrogates.
     if (/\p{Cc}|\p{Cs}/u.test(model)) throw invalid('model', 'expected no control characters');
     return model;
   }
 
-  /** Checks that a required value is present, and that a value is of the expected kind. */
+  /** Checks that a required member is present, and that its value is of the expected kind. */
   check(name: string, { is, isRequired = false, replacedBy = [] }: MemberRow): void {
     const place = this.places.get(name);
     if (place === undefined && !isRequired) return;
@@ -152,7 +152,7 @@ class Members {
     }
   }
 
-  /** Returns whether a value is of the kind. A list or a text may be 20 MB long, so only its first byte is read. */
+  /** Returns whether a member's value is of the expected kind. A list or a text may be 20 MB long, so only its first byte is read. */
   #isOf(kind: Kind, name: string, { valueStart }: MemberPlace): boolean {
     if ('begins' in kind) return kind.begins.includes(textOfChunks(this.chunks, valueStart, valueStart + 1));
     if (!this.texts.has(name)) throw invalid(name, 'is too long');

@@ -108,7 +108,7 @@ export default definePolicy({
     };
     return (call, incoming) => {
       const { facts } = call;
-      // The ids are set before the body is read, because a call with a rejected body also belongs to its session.
+      // The ids of session and agent are set before the body is read, because a call with a rejected body also belongs to its session.
       const head = meaningOf(incoming);
       facts.sessionId = head.recordedSession;
       facts.agentId = head.recordedAgent;

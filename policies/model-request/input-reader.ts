@@ -9,7 +9,7 @@ const MAX_INPUTS = 2_048;
 const LIST = 2;
 const TOKENS = 3;
 
-/** The kind of the items in the list. All items of one list have the same kind. */
+/** The kind of the items in the list `input`. All items of one list have the same kind. */
 type Kind = 'a string' | 'a token' | 'a list of tokens';
 
 /** The length limit of a token number in digits. No vocabulary needs more. */
@@ -17,7 +17,7 @@ const MAX_DIGITS = 10;
 
 /** Reads the `input` of an embeddings call while it arrives: texts, or token numbers. */
 export class InputReader {
-  /** How many texts and lists of tokens there are. The vendor reads each up to the context window. */
+  /** How many texts and lists of tokens the body contains. The vendor reads each of them up to the context window. */
   count = 0;
   /** How many tokens the body contains as numbers. */
   tokens = 0;
@@ -26,7 +26,7 @@ export class InputReader {
   fault: GatewayError | undefined;
 
   #kind: Kind | undefined;
-  /** How many items the list has so far, and how many the current list of tokens has. */
+  /** How many items the list `input` has so far, and how many tokens the current list of tokens has. */
   #items = 0;
   #inner = 0;
   /** The position in the body at which the list of each depth begins. */

@@ -52,7 +52,7 @@ function growthOf(character: number): number {
   const known = KNOWN[character] as number;
   if (known > 0) return known - 1;
   const text = String.fromCodePoint(character);
-  // Such a mark may combine with a letter that had other marks, which are then separate characters.
+  // A combining mark may join a letter that had other marks. These other marks are then separate characters.
   const separated = character >= 0x31b && character <= 0x331 ? 3 : 0;
   const growth = Math.max(0, Buffer.byteLength(text.normalize('NFKC')) - Buffer.byteLength(text)) + separated;
   KNOWN[character] = growth + 1;

@@ -41,10 +41,10 @@ const ITEM = 3;
 const LIST = 2;
 /** The depth of a content part inside another part, such as the content of a tool's result. */
 const DEEPEST_ENTRY = 7;
-/** A depth below any JSON that the gateway reads. */
+/** A depth that no JSON which the gateway reads can reach. */
 const NOWHERE = 1_000;
 
-/** What all bodies of one protocol have in common for the observer. */
+/** The rules for reading a call's body, which are the same for all bodies of one protocol. */
 export interface CallRules extends PartRules {
   readonly protocol: Protocol;
   readonly roles: AcceptedRoles;
@@ -102,7 +102,7 @@ export class CallObserver implements JsonObserver {
 
   /** Whether the current top-level member is in no table, so that it may contain anything. */
   #isUnknown = false;
-  /** One bit per depth: whether the current container is a list, and whether it is an entry of a list. */
+  /** One bit per depth. `#lists`: whether the container is a list. `#inLists`: whether the container is an entry of a list. */
   #lists = 0;
   #inLists = 0;
   #section: Section = OTHER;
@@ -322,7 +322,7 @@ export class CallObserver implements JsonObserver {
     this.#addExtra({ name: UNKNOWN_TOOL, param: `tools[${place.index}].type` });
   }
 
-  /** Weighs a tool in the request's own `tools`. @param maxUses the limit in that tool */
+  /** Adds the cost of a tool in the request's own `tools`. @param maxUses the limit in that tool */
   #ownTool(rule: ToolRule, type: string, place: ItemPosition, maxUses: MaxUses | undefined): void {
     const param = `tools[${place.index}].type`;
     if (rule.names !== undefined && !this.#rules.shared.has(rule.names)) this.fault ??= notShared(rule.names, param);
@@ -422,7 +422,7 @@ function objectionTo({ names, why }: Objection, param: string): GatewayError {
   return fail('MODEL_NOT_PRICED', { param, message: `The configuration has no price for a content part: ${why}.` });
 }
 
-/** Returns the type without the version at its end, because clients may send any version. */
+/** Returns a tool's type without the version at its end, because clients may send any version. */
 function withoutVersion(type: string): string {
   return type.replace(/_[0-9]+$/, '');
 }

@@ -24,7 +24,7 @@ import {
 } from './part-frames';
 import { PART_WORDS, type PartWord } from './part-words';
 
-/** What all bodies of one protocol have in common for the part reader. */
+/** The rules for reading content parts, which are the same for all bodies of one protocol. */
 export interface PartRules {
   readonly table: RequestTable;
   readonly words: ReadonlyMap<JsonWord, PartWord>;
@@ -41,7 +41,7 @@ export function partRules(protocol: Protocol, shared: ReadonlySet<SharedObject>,
   return { table, words: PART_WORDS[protocol], places, ownItems: itemsRule(table)?.kind, shared, gate };
 }
 
-/** The source of a part that names no source. */
+/** The name of the source for a content part that names no source. */
 const NO_SOURCE = 'nothing';
 
 const MESSAGE = knownWord('message');
@@ -85,7 +85,7 @@ export class PartReader {
   base64Bytes = 0;
   /** The first part or added tool that the gateway must refuse, because it names a vendor resource or is ambiguous. */
   objection: Objection | undefined;
-  /** The first address that no part may contain. */
+  /** The first address in the call that no content part may contain. */
   refused: RefusedAddress | undefined;
   /** How many more times the vendor may run the model because of the parts. */
   furtherPasses = 0;
@@ -153,7 +153,7 @@ export class PartReader {
     frame.isObject = false;
   }
 
-  /** Ends a message. If all its parts are sealed, the whole message is cut, because vendors refuse a message without content. */
+  /** Ends a message. If all its parts are sealed, the whole message is removed, because vendors refuse a message without content. */
   endMessage(start: number, end: number): void {
     const own = (this.sealed?.length ?? 0) - this.#sealedBefore;
     if (own > 0 && own === this.#parts) this.sealed?.splice(this.#sealedBefore, own, { start, end });
@@ -291,7 +291,7 @@ export class PartReader {
     else if (this.#isPart(depth)) this.#unknown(frame);
   }
 
-  /** Weighs a tool that a message adds. A tool without a type runs at the client, as in `tools`. */
+  /** Decides the cost rule of a tool that a message adds. A tool without a type runs at the client, as in `tools`. */
   #addedTool(frame: Frame): void {
     this.hasTools = true;
     if (!frame.hasType && !frame.isAmbiguous) return;

@@ -18,13 +18,13 @@ export interface PinnedForCall {
   readonly tokens: number | null;
 }
 
-/** One object that a call names. */
+/** One object at a vendor that a call names, and the tokens reported for it. */
 interface NamedResource extends PinnedPlace {
   readonly tokens: number | null;
 }
 
 /**
- * Finds the objects that a call names among those of its account and among the answers on its own WebSocket.
+ * Finds the vendor's objects that a call names, among the objects of its account and the answers on its own WebSocket.
  * @throws KEPT_OBJECT_NOT_FOUND, INVALID_FIELD if two of them are at different upstreams or credentials, DATABASE_UNAVAILABLE
  */
 export async function findPinned(
@@ -44,7 +44,7 @@ export async function findPinned(
   return joined([...found, ...(await findItems(vendorResources, accountId, items))]);
 }
 
-/** Finds the items that a call references. The size of an earlier answer bounds all its items together, so it counts once. */
+/** Finds the items of earlier answers that a call references. The size of one answer bounds all its items together, so that size counts once. */
 async function findItems(
   vendorResources: Gateway['vendorResources'],
   accountId: string,

@@ -18,7 +18,7 @@ export function acceptedRoles(messagesRoles: readonly string[]): Readonly<Record
       words: new Set(roles.map(knownWord)),
       refuse: (index) => {
         const param = `${PROTOCOLS[protocol].conversation}[${index}].role`;
-        // Built here, when an error needs it, because a process needs 30 ms to build its first list.
+        // The list of roles is written only for an error, because the first `Intl.ListFormat` takes a process 30 ms.
         const quoted = new Intl.ListFormat('en-GB', { type: 'disjunction' }).format(roles.map((role) => `'${role}'`));
         // Clients look for the vendor's wording and then repeat their request without the role.
         const vendors = `messages.${index}.role: Input should be ${quoted}`;

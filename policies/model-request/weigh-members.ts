@@ -133,7 +133,7 @@ function isFree(row: MemberRow, value: unknown): boolean {
   return row.isFree?.(value) === true || isHarmless(row, value);
 }
 
-/** Weighs a member whose value may name objects of one account, or may make the answer create such objects. */
+/** Decides the treatment of a member whose value may name objects of one account, or may make the answer create such objects. */
 function weighKept(
   name: string,
   rule: KeepingRule,

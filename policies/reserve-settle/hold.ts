@@ -156,7 +156,7 @@ function inputTokens(
   model: ModelEntry,
 ): number {
   const context = model.context * inputs;
-  // Vendors of Messages add their own text to calls with tools. A call in another protocol may not have counted it.
+  // Vendors of Messages add their own text to calls with tools. A call in another protocol may not have counted this text.
   const overhead = dialect === undefined || !reading.hasTools ? 0 : model.toolOverheadTokens;
   const ofBody = isWholeContext(reading, model, upstream)
     ? context
@@ -173,7 +173,7 @@ function isWholeContext(reading: CostFactors, { bounds }: ModelEntry, { freeMemb
   return reading.heldMembers.some(isHeld) || (tier !== 'official' && reading.smallMembers.some(isHeld));
 }
 
-/** How tokenizers change text if the model's settings do not say. Those of Chat and Responses are public, and change nothing. */
+/** How tokenizers normalize text if the model's settings do not say. The tokenizers of Chat and Responses are public, and normalize nothing. */
 const USUALLY: Readonly<Record<NonNullable<Candidate['dialect']>, Normalizing>> = {
   chat: 'none',
   responses: 'none',
@@ -208,7 +208,7 @@ function outputTokens(
   return ofAnswer * choices + reading.furtherAnswers * maxOutput;
 }
 
-/** The output that a clamped call gets at least, in tokens per choice. */
+/** The minimum output limit of a call whose limit is lowered because its money is short, in tokens per choice. */
 const MIN_OUTPUT = 1_024;
 
 /** Returns the smallest hold with which the gateway serves a call; undefined for a call that has no output limit. */
@@ -243,7 +243,7 @@ function minOfMaxOutputs(candidates: readonly Candidate[]): number {
   return Math.min(...candidates.map(({ model }) => model.maxOutput));
 }
 
-/** Returns the call with this limit in the members that the client used. It never raises one. Adapters treat it like a client's own limit. */
+/** Returns the call with this output limit in the members that the client used. A lower limit of the client is never raised. */
 function limitedTo(maxOutputTokens: number, request: ModelRequest): ModelRequest {
   const limits: readonly string[] = PROTOCOLS[request.protocol].limits;
   const usual = limits.slice(0, 1);

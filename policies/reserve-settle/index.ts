@@ -64,8 +64,7 @@ function refuseBesideDetached({ request, key }: PayingCall): void {
   if (request.stream || !DETACHED_CALLS.isFull(key.accountId)) return;
   throw fail('CONCURRENCY_LIMIT', {
     retryAfterSeconds: 1,
-    message:
-      'Too many unstreamed calls of this account still run although their clients disconnected. Retry later. Retry later.',
+    message: 'Too many unstreamed calls of this account still run although their clients disconnected. Retry later.',
     details: { of: 'account', limit: MAX_DETACHED_CALLS },
   });
 }

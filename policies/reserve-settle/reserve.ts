@@ -18,7 +18,7 @@ import { type Intent, type KeySettings, MAX_INTENTS, type Payer, type ReserveOut
 import { measuredReserve } from '../../core/ledger/ledger-metrics';
 import { clampTo, holdFor, minHold, tokensFor, withLimit } from './hold';
 
-/** The call in this policy. Later steps set its answer and its meter, which settling the call needs. */
+/** A call while its money is reserved and settled. Later steps set its answer and its meter, which settling the call needs. */
 export type PayingCall = CallWith<'key' | 'request' | 'candidates'> & Partial<Pick<CallFields, 'answer' | 'meter'>>;
 
 interface ReserveSettings {
@@ -72,7 +72,7 @@ function coveredBy(gateway: Gateway, { outcome, wanted, facts }: ReserveResult):
   };
 }
 
-/** Returns the promise of the end of the repeated call if that runs in this process; otherwise undefined. Streams do not wait. */
+/** Returns a promise of the end of the first call if that call runs in this process; otherwise undefined. A repeated stream does not wait. */
 function openHere(
   { answers }: Gateway,
   { request }: PayingCall,
@@ -105,7 +105,7 @@ function atPricesOf({ catalog }: Gateway, call: PayingCall, { markup }: KeySetti
   return atPrices;
 }
 
-/** What a call requests from the ledger: the whole hold, and the smallest one if the gateway may clamp the call. */
+/** The holds that a call requests: the whole hold, and the smallest hold if the gateway may lower the call's output limit. */
 interface HoldRequest extends CustomerCandidates<Candidate> {
   readonly request: ModelRequest;
   readonly wholeE8: bigint;
@@ -211,7 +211,7 @@ const IDEMPOTENCY_HEADER = 'idempotency-key';
 const MAX_CHARACTERS = 160;
 
 /**
- * Returns the client's intent to make this call only once; undefined without an Idempotency-Key.
+ * Returns the intent of a call: its Idempotency-Key, with which it may run only once; undefined without a key.
  * @throws IDEMPOTENCY_KEY_INVALID
  */
 export function intentOf(call: PayingCall, message: IncomingMessage): Intent | undefined {

@@ -126,7 +126,7 @@ function keepNewIds(
   return vendorResources.add(objects);
 }
 
-/** The reported tokens do not include what the vendor's tools have added to an answer, such as an image. */
+/** Unknown token counts. They stand for an answer with content of the vendor's tools, such as an image, which reported tokens do not include. */
 const UNKNOWN = { inputTokens: undefined, outputTokens: undefined };
 
 /** Returns the reported tokens; undefined if the gateway only estimated them, because an estimate is no upper bound. */

@@ -14,8 +14,8 @@ const KEPT_HEADERS = ['content-type'] as const;
 
 /**
  * Returns the function that makes a reservation store its call's answer once the call is settled; undefined if the operator has not enabled
- * the store. It starts before the reserve, because a repetition may learn earlier than this call that this call is open. Storing does not
- * wait for the call's end, because a client that lost its connection may never read the answer.
+ * the store. The store expects the answer before money is reserved, because a repeated call may learn of this call before the reserve
+ * returns. Storing does not wait for the call's end, because a client that lost its connection may never read the answer.
  */
 export function answerKeeper(
   { answers }: Gateway,

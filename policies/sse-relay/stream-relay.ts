@@ -64,7 +64,7 @@ class StreamRelay implements QuietStream {
   /** Since when the client has received nothing because the upstream sent nothing; undefined after a write. */
   silentSinceMs: number | undefined;
   #contentRelayed = false;
-  /** Whether the client has received the whole answer. The reader may be ahead of the client. */
+  /** Whether the client has received the whole answer. The gateway may have read more from the upstream than the client has received. */
   #isWhole = false;
   /** Whether the answer is whole and its usage is known. */
   #isCounted = false;
@@ -104,7 +104,7 @@ class StreamRelay implements QuietStream {
     } finally {
       this.settings.keepAlive?.forget(this);
       this.#pauses?.stop();
-      // If the client disconnects during the last bytes, the upstream has nothing left to read.
+      // From here on a disconnect of the client has no effect, because nothing is left to read from the upstream.
       this.#stopListening();
       clearTimeout(this.#absence);
       clearTimeout(this.#usageWait);
@@ -152,8 +152,8 @@ class StreamRelay implements QuietStream {
   }
 
   /**
-   * Relays the chunks that have arrived in one write. Returns true if more may follow, and a promise only while the call is settled. It is
-   * a separate method, so that no chunk stays in memory while a client reads slowly.
+   * Relays in one write all chunks that have arrived. Returns true if more may follow, and a promise only while the call is settled. This
+   * code is a separate method, so that no chunk stays in memory while a client reads slowly.
    */
   #relayReady(): boolean | Promise<boolean> {
     const { events, chunks } = this.answer;
@@ -219,7 +219,7 @@ class StreamRelay implements QuietStream {
 
   #show(noted: NotedEvent): void {
     const { raw, event } = noted;
-    // The translation has dropped this event.
+    // An event without bytes is skipped, because the translation has dropped it.
     if (raw.length === 0) return;
     if (this.call.protocol === 'responses') {
       this.#relayed.first ??= event;
@@ -331,7 +331,7 @@ class StreamRelay implements QuietStream {
 
   #noteSpeed({ usage }: Counted, ms: number): void {
     const tokens = outputTokens(usage);
-    // A slow client would make the model look slow.
+    // The speed is recorded only if the client caused no pauses, because a slow client would make the model look slow.
     if (tokens !== undefined && this.#pauses === undefined)
       this.settings.gateway.health.spoke(this.answer.candidate, tokens, ms);
   }

@@ -4,14 +4,14 @@ import type { AnswerKind, ModelGauge } from '../../core/health/gauge';
 import type { UpstreamHealth } from '../../core/health/health';
 import type { RankingQuery, Strategy } from './strategies';
 
-/** The candidates of a model in a pipeline, each with its gauge. It is built once per configuration. */
+/** The candidates of a model in a pipeline, each with its gauge (the measurements of the model there). It is built once per configuration. */
 export interface CandidateSet {
   readonly candidates: readonly Candidate[];
   readonly gauges: readonly ModelGauge[];
   readonly hashes: readonly number[];
   /** For each candidate: whether it ranks behind the others, because its calls are translated. */
   readonly last: readonly boolean[];
-  /** The names of upstreams that are tried before all others, unless they may not be tried or are resting. */
+  /** The names of upstreams that are tried before all others, unless they may not be tried or must rest after a Retry-After. */
   readonly first?: ReadonlySet<string> | undefined;
 }
 
@@ -32,7 +32,7 @@ export function openCandidateSet(
 export interface RoutingChoice {
   /** Indices into the set, best first, without the candidates that may not be tried. */
   readonly order: readonly number[];
-  /** The gauge of the first candidate if this call is the first to try it; otherwise undefined. */
+  /** The gauge (measurements) of the first candidate if this call is the first to try that candidate; otherwise undefined. */
   readonly asks: ModelGauge | undefined;
 }
 
@@ -58,8 +58,8 @@ const LEFT_OUT = Number.POSITIVE_INFINITY;
 
 /**
  * Ranks the candidates that may be tried by score. Candidates whose scores differ by no more than chance share the calls by weight. If
- * every candidate is ejected, all are tried anyway, by score and failure rate. A probe therefore always has another candidate to fall back
- * on. A candidate that an operator has disabled is never tried.
+ * every candidate is ejected, all are tried anyway, by score and failure rate. If the probe (the one call that tests an ejected candidate)
+ * fails, it can then use another candidate. A candidate that an operator has disabled is never tried.
  */
 export function choose(set: CandidateSet, input: RankingInput): RoutingChoice {
   const { gauges } = set;

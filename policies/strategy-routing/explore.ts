@@ -8,7 +8,7 @@ const EXPLORES_ONE_IN = 20;
 /** The time without a measurement after which a measured time counts half, in milliseconds. */
 const BELIEVED_HALF_MS = 30_000;
 
-/** How long a search without a result is not repeated, in milliseconds. In this time assumed times change by only 0.2 %. */
+/** How long a search for a candidate is not repeated if it found none, in milliseconds. Assumed times change by only 0.2 % meanwhile. */
 const LOOKS_EVERY_MS = 100;
 
 /**
@@ -38,8 +38,8 @@ export class Exploration {
 }
 
 /**
- * Returns the candidate that is the best with its shrunken time; undefined if there is none. A candidate that needs a translation does not
- * compete with a native one.
+ * Returns the candidate that is the best if its old measured time is assumed to shrink; undefined if there is none. A candidate that needs
+ * a translation does not compete with a native one.
  */
 function promising(
   [first = 0, ...others]: readonly number[],

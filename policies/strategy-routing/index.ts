@@ -93,7 +93,7 @@ export default definePolicy({
 type RoutedCall = CallWith<'key' | 'request'>;
 type Routed = Pick<CallFields, 'candidates'>;
 
-/** Returns the one candidate that has the objects a call names. Rollouts do not apply to such a call. */
+/** Returns the one candidate whose vendor keeps the objects that a call names. Rollouts do not apply to such a call. */
 async function keepers(
   gateway: Gateway,
   { request, key, facts }: RoutedCall,
@@ -128,7 +128,7 @@ function rankingInput(
   };
 }
 
-/** Frees the untried candidate for another call if this call ends before it tries any candidate, for example for lack of money. */
+/** Lets another call try the untried candidate if this call ends before it tries any candidate, for example for lack of money. */
 function giveBackUnasked(call: CallWith<never>, giveBack: () => void): void {
   call.onEnd(() => {
     if (call.facts.attempts === 0) giveBack();

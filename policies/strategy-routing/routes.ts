@@ -82,9 +82,9 @@ export function openRoutes(
     return (request) => {
       const { protocol } = request;
       const version = declared.size === 0 ? undefined : versionOf(request);
-      // One entry counts all versions that no upstream declares, so that clients cannot fill the memory with versions.
+      // All versions that no upstream declares share one route, so that clients cannot fill the memory with versions.
       const counted = version === undefined || declared.has(version) ? version : OTHER_VERSION;
-      // Only the protocol's main operation can be translated.
+      // Only the main operation of a protocol can be translated to another protocol.
       const { operation = '' } = request;
       const name = counted === undefined ? protocol + operation : `${protocol}${operation} ${counted}`;
       const route = known.get(name) ?? open(variant, protocol, counted, operation === '');
@@ -186,7 +186,7 @@ function allVariants(
   return found;
 }
 
-/** Returns a function that decides by the requested name whether a rollout of an alias applies. Other names of the model request exactly it. */
+/** Returns a function that decides by the requested name whether a rollout of an alias applies. It never applies to the model's other names. */
 function namedBy(alias: string, model: Model): RolloutVariants['concerns'] {
   const others = new Set([model.name, ...model.aliases].filter((each) => each !== alias));
   const normalised = normaliseModelName(alias);

@@ -7,7 +7,7 @@ export interface RankingQuery {
   readonly request: Pick<ModelRequest, 'inputTokensEstimate' | 'maxOutputTokens' | 'choices'>;
   /** The output tokens of recent answers of this model, per answer; undefined while unknown. */
   readonly outputTokens: number | undefined;
-  /** How many input tokens calls really had for each estimated one. */
+  /** The ratio of real input tokens to estimated input tokens in recent calls. */
   readonly inputShare: number;
   /** The share of input tokens that sessions recently read from caches, from 0 to 1. */
   readonly sessionReadShare: number;
@@ -24,7 +24,7 @@ export interface Strategy {
 /** A score behind all others. It is finite, because the usage record stores it as JSON. */
 export const LAST = 1e9;
 
-/** The relative difference up to which two times count as equal. */
+/** The relative difference up to which two measured times of candidates count as equal. */
 const SAME_SHARE = 0.2;
 
 /** Returns how far a measured time may be off by chance, relative to the time; 0 if the time is unknown. */
@@ -42,7 +42,7 @@ export const byQuality: Strategy = {
   noise: (facts) => (facts.latencyMs === undefined ? 0 : Math.max(1, stepsDown(latencyNoise(facts)))),
 };
 
-/** The least share of a time that stays after the chance error is subtracted. After one answer, the error can be nearly the whole time. */
+/** The minimum share of a measured time that remains without its chance error. After one answer, that error can be nearly the whole time. */
 const MIN_LEFT = 0.01;
 
 /**
@@ -60,7 +60,7 @@ export const bySessionQuality: Strategy = {
 /** The failure class from which sessions move: more than 15 % of the attempts failed. */
 const FAILS_OFTEN = 2;
 
-/** Returns the steps between a time and that time reduced by this share. After one slow answer the share is nearly 1. */
+/** Returns how many steps (factors of 1.5) lie between a time and the time reduced by this share. After one slow answer it is nearly 1. */
 function stepsDown(share: number): number {
   return -Math.log(Math.max(MIN_LEFT, 1 - share)) / STEP;
 }
@@ -75,7 +75,7 @@ function failureClass(rate: number): number {
 
 const STEP = Math.log(1.5);
 
-/** Returns a time in steps, each 1.5 times as long. An untried candidate ranks first, one that another call is trying ranks last. */
+/** Returns a time in steps, each 1.5 times as long as the one before. An untried candidate ranks first, one being tried by a call ranks last. */
 function latencySteps({ latencyMs, isUntried, isBeingTried }: CandidateFacts): number {
   if (isUntried) return 0;
   if (isBeingTried || latencyMs === undefined) return 999;
@@ -110,8 +110,8 @@ export const byCost: Strategy = {
 
 /**
  * Ranks calls of a session by price, as if the session stayed at each candidate. The price assumes the share that sessions recently read
- * from caches at all upstreams. One upstream's own share is unreliable, because each session that moves there lowers it; such prices would
- * move all sessions to and fro. It counts only if it is far below the share of all.
+ * from caches at all upstreams. One upstream's own share is unreliable, because each session that moves there lowers it. Prices based on it
+ * would move all sessions to and fro. The own share counts only if it is far below the share of all upstreams.
  */
 export const bySessionCost: Strategy = {
   score: (candidate, { sessionReadShare }, asked) =>
@@ -119,10 +119,7 @@ export const bySessionCost: Strategy = {
   noise: () => 0,
 };
 
-/**
- * The factor for an upstream whose sessions read little from its cache. Below a quarter of the usual share, its expected share is
- * its own share times this factor.
- */
+/** The factor that multiplies an upstream's own share of input read from its cache. The product counts only below the share of all upstreams. */
 const BELIEVED = 4;
 
 function expectedE8({ model, rough }: Candidate, asked: RankingQuery, cacheReadShare: number): number {

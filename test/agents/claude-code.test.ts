@@ -61,7 +61,7 @@ describe('Claude Code, the real program', function () {
     return messages.map(({ role }) => role);
   }
 
-  it('answers a prompt, with its system message as the second message', async () => {
+  it('answers a prompt when it sends its system message as the second message', async () => {
     const usage = { input: 1_200, output: 7 };
     upstream.next(messagesAsAsked({ texts: ['Hello ', 'there.'], usage }));
     const report = await agent('say hello');
@@ -114,7 +114,7 @@ describe('Claude Code, the real program', function () {
     await expectBill(usage);
   });
 
-  it('repeats its request without the system role if the setting `roles` makes the gateway refuse it', async () => {
+  it('sends a request again without the system role after the setting `roles` made the gateway refuse that role', async () => {
     const usage = { input: 1_250, output: 4 };
     upstream.next(messagesAsAsked({ text: 'Hello.', usage }));
     const report = await agent('say hello', { baseUrl: `${gateway.url}/cost` });

@@ -46,12 +46,12 @@ function unwrapped(text: string): string {
 }
 
 describe('citations of the contract', () => {
-  it('name the file and an existing section', () => {
+  it('name the file docs/contract.md and one of its sections', () => {
     const wrong = cited.flatMap((path) => problemsIn(textOf(path), sections).map((problem) => `${path}: ${problem}`));
     expect(wrong).to.deep.equal([]);
   });
 
-  it('are found in many files, so that the search itself works, so that the search itself works', () => {
+  it('are found in many files, which shows that the search itself works', () => {
     const citing = cited.filter(
       (path) => /\.ts$/.test(path) && unwrapped(textOf(path)).includes('docs/contract.md, s'),
     );

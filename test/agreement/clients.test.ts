@@ -23,7 +23,7 @@ describe('docs/clients.md', () => {
       .and.not.include('codex: model list');
   });
 
-  it('covers every package that test/agents pins', () => {
+  it('describes every client whose npm package test/agents pins', () => {
     const shown = CLIENTS.flatMap(({ packages }) => packages);
     const beside = ['@langchain/core', 'zod'];
     expect(Object.keys(pinnedVersions()).filter((name) => ![...shown, ...beside].includes(name))).to.deep.equal([]);

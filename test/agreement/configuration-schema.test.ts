@@ -16,7 +16,7 @@ for (const name of ['gateway', 'system'] as const) {
   const json = `schemas/${name}.config.schema.json`;
 
   describe(`the schema of ${yaml}`, () => {
-    it('is up to date with the loaded settings, as `npm run schemas` writes it', () => {
+    it('equals the schema that `npm run schemas` would write from the settings in the code', () => {
       expect(JSON.parse(textOf(json))).to.deep.equal(PUBLISHED[name]);
     });
 
@@ -24,12 +24,12 @@ for (const name of ['gateway', 'system'] as const) {
       expect(textOf(yaml).split('\n')[0]).to.equal(`# yaml-language-server: $schema=./${json}`);
     });
 
-    it('accepts the shipped file unchanged, with its variables', () => {
+    it('accepts the shipped file, in which environment variables do not yet have their values', () => {
       const validate = ajv.compile(PUBLISHED[name]);
       expect(validate(parse(textOf(yaml))), JSON.stringify(validate.errors)).to.equal(true);
     });
 
-    it('describes every property', () => {
+    it('has a description for every property', () => {
       expect(undescribed(PUBLISHED[name])).to.deep.equal([]);
     });
   });
@@ -55,7 +55,7 @@ describe('the schema of gateway.config.yml', () => {
     expect(broken((config) => (config.pipelinez = {}))).to.equal(false);
   });
 
-  it('covers every section of every plugin, and the gateway reads the file that it accepts', () => {
+  it('has every section of every plugin, and the gateway can read the shipped file too', () => {
     const { properties } = PUBLISHED.gateway as { properties: object };
     expect(Object.keys(properties)).to.include.members([...loaded.sections.keys()]);
     expect(configurationReader(loaded)(PROJECT, {}).pipelines).not.to.have.length(0);

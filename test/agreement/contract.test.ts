@@ -48,7 +48,7 @@ describe('docs/contract.md', () => {
     for (const status of OPERATION_STATUSES) expect(contract).to.contain(`\`${status}\``);
   });
 
-  it('names errors of the catalogue with the status that the catalogue has', () => {
+  it('gives each error the status that it has in the error catalog', () => {
     const named = [...contract.matchAll(/\b(\d{3}) ([A-Z]+(?:_[A-Z]+)+|DRAINING|OVERLOADED|CONFLICT)/g)];
     expect(named.length).to.be.above(40);
     const wrong = named
@@ -57,7 +57,7 @@ describe('docs/contract.md', () => {
     expect(wrong.map(([words]) => words)).to.deep.equal([]);
   });
 
-  it('states the limits of calls, sandboxes and commands as the code has them', () => {
+  it('states the same limits of calls, sandboxes and commands as the code', () => {
     const limits = contract.slice(contract.indexOf('\n## 10.'), contract.indexOf('\n## 11.'));
     const { concurrentCallsPerKey: perKey, concurrentCallsPerAccount: perAccount } = (
       keyAuth.schema as unknown as { properties: Record<string, { default: number }> }

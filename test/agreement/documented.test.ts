@@ -13,7 +13,7 @@ const metrics = sources.flatMap((source) =>
 );
 
 describe('the documents', () => {
-  it('name only metrics that exist, or the beginnings of their names', () => {
+  it('name only existing metrics, or prefixes of existing metric names', () => {
     const wrong = documents.flatMap((path) =>
       [...textOf(path).matchAll(/\btollgate_[a-z_]+(?!-)\b/g)]
         .filter(([named]) => !metrics.some(({ name }) => name.startsWith(named)))
@@ -22,7 +22,7 @@ describe('the documents', () => {
     expect(wrong).to.deep.equal([]);
   });
 
-  it('name only commands that exist', async () => {
+  it('name only existing commands of `tollgate`', async () => {
     const verbs = new Map<string, readonly string[]>();
     for (const noun of commandsOf((await runTollgate(['--help'])).out))
       verbs.set(noun, commandsOf((await runTollgate([noun, '--help'])).out));
@@ -43,7 +43,7 @@ describe('the documents', () => {
 });
 
 describe('metrics', () => {
-  it('have names in base units, with _total at the end of counters alone', () => {
+  it('have names in base units, and only names of counters end with _total', () => {
     expect(metrics).to.have.length.above(70);
     const isNamed = ({ name, type }: (typeof metrics)[number]) => name.endsWith('_total') === (type === 'counter');
     expect(metrics.filter((each) => !isNamed(each))).to.deep.equal([]);

@@ -4,11 +4,11 @@ import { nameOf, ownRoutes } from '../support/own-api';
 const routes = ownRoutes();
 
 describe('endpoints of plugins', () => {
-  it('number more than 80, so that the following checks cover them', () => {
+  it('are more than 80, which shows that the search for endpoints itself works', () => {
     expect(routes.length).to.be.greaterThan(80);
   });
 
-  it('state their purpose in one line', () => {
+  it('have a summary of one line that states their purpose', () => {
     expect(routes.filter(({ summary }) => summary === '').map(nameOf)).to.deep.equal([]);
   });
 
@@ -19,7 +19,7 @@ describe('endpoints of plugins', () => {
     expect(open.map((route) => `${nameOf(route)}: say its \`role\`, one of core/operators/roles.ts`)).to.deep.equal([]);
   });
 
-  it('declare their answers, with a shape for every body', () => {
+  it('declare their answers, with a schema for every body', () => {
     const silent = routes.filter(({ method, answers, errors = [] }) => {
       // An endpoint for every method passes an answer on, or refuses.
       if (method === '*') return Object.keys(answers).length === 0 && errors.length === 0;

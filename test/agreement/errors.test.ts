@@ -37,11 +37,11 @@ const documented = [...page.matchAll(ROW)].map(([, status, code = '', summary = 
 }));
 
 describe('docs/errors.md', () => {
-  it('has every error of the catalogue, and no other', () => {
+  it('lists every error of the error catalog, and no other', () => {
     expect(documented.map(({ code }) => code)).to.have.members(catalogue.map(({ code }) => code));
   });
 
-  it('has the status, type, retry advice and message of the catalogue for each error', () => {
+  it('states for each error the same status, type, retry advice and message as the error catalog', () => {
     for (const error of catalogue) expect(documented.find(({ code }) => code === error.code)).to.deep.equal(error);
   });
 

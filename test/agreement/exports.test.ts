@@ -21,7 +21,7 @@ function hasDocstring(source: string, name: string): boolean {
 }
 
 describe('the exports of the package', () => {
-  it('are the files of exports/ and the conformance suites, and nothing else, and nothing else', () => {
+  it('are the files of exports/ and the conformance suites, and nothing else', () => {
     const { exports: published } = JSON.parse(textOf('package.json')) as { exports: Record<string, unknown> };
     const files = filesUnder('exports').map((path) => path.slice('exports/'.length, -'.ts'.length));
     const doors = { ...Object.fromEntries(files.map((name) => [`./${name}`, `./dist/exports/${name}`])), ...SUITES };
@@ -46,7 +46,7 @@ describe('the exports of the package', () => {
     expect(silent, 'write a comment that begins with /** before the declaration').to.deep.equal([]);
   });
 
-  it('are listed by name: no file of exports/ re-exports a whole module', () => {
+  it('list each name: no file of exports/ re-exports a whole module', () => {
     const whole = filesUnder('exports').filter((path) => /export (type )?\*/.test(textOf(path)));
     expect(whole, 'list the names that packages outside may use').to.deep.equal([]);
   });

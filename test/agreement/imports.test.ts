@@ -150,7 +150,7 @@ function cyclesOf(graph: ReadonlyMap<string, readonly string[]>): readonly strin
 }
 
 describe('imports', () => {
-  it('are found in more than a few files, so that the search itself works, so that the search itself works', () => {
+  it('are found in many files, which shows that the search itself works', () => {
     expect(files.length).to.be.greaterThan(50);
     expect(importsWithin('policies/index.ts').map(({ target }) => target)).to.include('policies/failover/index.ts');
   });
@@ -169,7 +169,7 @@ describe('imports', () => {
     expect(lost).to.deep.equal([]);
   });
 
-  it('stay within their part of the project, types included', () => {
+  it('stay within their part of the project, and so do imports of types', () => {
     const wrong = files.flatMap((path) =>
       importsWithin(path).flatMap(({ target }) => {
         const why = objection(path, target);
@@ -179,7 +179,7 @@ describe('imports', () => {
     expect(wrong).to.deep.equal([]);
   });
 
-  it('have no cycles in core, policies and plugins, types included', () => {
+  it('have no cycles in core, policies and plugins, even if imports of types count', () => {
     const graph = new Map(
       files
         .filter((path) => /^(core|policies|plugins)\//.test(path))
@@ -188,7 +188,7 @@ describe('imports', () => {
     expect(cyclesOf(graph)).to.deep.equal([]);
   });
 
-  it('come from every folder that the allowed order lists', () => {
+  it('are checked in every folder that the allowed order of folders lists', () => {
     const missing = Object.entries(ORDER).flatMap(([room, folders]) => {
       const there = new Set(
         files.map((path) => rankOf(path)).flatMap((rank) => (rank?.room === room ? [rank.folder] : [])),

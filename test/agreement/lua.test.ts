@@ -22,7 +22,7 @@ const GOOD = [
 ].join('\n');
 
 describe('the header of a Lua script', () => {
-  it('agrees with the body of every ledger script', () => {
+  it("agrees with the script's body in every script of the ledger", () => {
     const files = readdirSync(FOLDER).filter((file) => file.endsWith('.lua'));
     const isLibrary = (file: string) => readFileSync(join(FOLDER, file), 'utf8').startsWith('#!lua library\n');
     const scripts = files.filter((file) => !isLibrary(file));
@@ -30,7 +30,7 @@ describe('the header of a Lua script', () => {
     for (const script of LEDGER_SCRIPTS) assert.notEqual(script.answers.length, 0, script.name);
   });
 
-  it('is accepted if it agrees with the body', () => {
+  it("is accepted if it agrees with the script's body", () => {
     assert.deepEqual(parseScript('good', GOOD).answers, ['done', 'not_ready']);
   });
 
@@ -44,7 +44,7 @@ describe('the header of a Lua script', () => {
     ['no purpose', GOOD.replace('-- Does something.', '--'), 'says what the script does'],
     ['no shebang', GOOD.replace('#!lua', '-- lua'), 'must begin with #!lua'],
   ] as const) {
-    it(`prevents the script from loading if it has ${what}`, () => {
+    it(`prevents the script from loading if the script has ${what}`, () => {
       assert.throws(
         () => parseScript('bad', source),
         (error) => error instanceof LuaHeaderError && error.message.includes(message),

@@ -3,8 +3,8 @@ import { ALLOWANCE_MUTANTS } from '../mutation/allowance-mutants';
 import { VENDOR_MUTANTS } from '../mutation/vendor-mutants';
 import { textOf } from '../support/sources';
 
-describe('the mutants of allowances and of holds and charges', () => {
-  it('change lines that still exist in the source in the source', () => {
+describe('each mutant (deliberate bug) in allowances, holds and charges', () => {
+  it('replaces a line that still exists in the source', () => {
     const stale = [...ALLOWANCE_MUTANTS, ...VENDOR_MUTANTS].filter(({ file, from }) => !textOf(file).includes(from));
     expect(stale.map(({ name }) => name)).to.deep.equal([]);
   });

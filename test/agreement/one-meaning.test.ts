@@ -48,11 +48,11 @@ describe('an exported name of core, policies and plugins', () => {
     expect(shared(sources), remedy).to.deep.equal([]);
   });
 
-  it('is found in more than a few files, so that the search itself works, so that the search itself works', () => {
+  it('is one of more than 1,000 found names, which shows that the search itself works', () => {
     expect(exporters(sources).size).to.be.greaterThan(1_000);
   });
 
-  it('may be re-exported from the file that declares it, and may have several signatures', () => {
+  it('may be re-exported from the file that declares the name, and may have several signatures', () => {
     const one =
       'export interface Span {}\nexport const Span = 1;\nexport function at(a: 1): 1;\nexport function at(a: 2): 2;\n';
     const again = "export { Span, at } from './one';\nexport type { Other } from './other';\n";
@@ -66,7 +66,7 @@ describe('an exported name of core, policies and plugins', () => {
     ).to.deep.equal([]);
   });
 
-  it('is rejected if a second file exports it too, even in an export list', () => {
+  it('is rejected if a second file exports the same name, even in an export list', () => {
     const texts = new Map([
       ['a.ts', 'export type Place = string;\n'],
       ['b.ts', 'interface Place {}\nexport type { Place };\n'],

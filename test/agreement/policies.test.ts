@@ -13,7 +13,7 @@ const settings = parse(textOf('gateway.config.yml')) as {
 describe('policies', () => {
   it('each have their own folder under policies/', () => expect(listed).to.have.members(folders));
 
-  it('are listed under policies: in gateway.config.yml', () => expect(settings.policies).to.deep.equal(listed));
+  it('are listed under `policies` in gateway.config.yml', () => expect(settings.policies).to.deep.equal(listed));
 
   it('are imported by policies/index.ts under the name of their folder', () => {
     for (const folder of folders) {
@@ -31,7 +31,7 @@ describe('policies', () => {
     }
   });
 
-  it('all appear in the path of a call in the documents', () => {
+  it('all appear in docs/request-path.md, which describes the path of a call', () => {
     for (const name of listed) expect(textOf('docs/request-path.md')).to.contain(`\`${name}\``);
   });
 });

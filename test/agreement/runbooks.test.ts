@@ -14,7 +14,7 @@ const alerts = groups.flatMap(({ rules }) => rules);
 const [, ...sections] = textOf(FILE).split(/^## /m);
 
 describe('the runbooks', () => {
-  it("have one section for each alert, in the alerts' order, and each alert's annotation links to its section", () => {
+  it('have a section for each alert, in the order of the alerts, and each alert links to its section', () => {
     const titles = sections.map((section) => section.split('\n')[0]);
     expect(titles).to.deep.equal(alerts.map(({ alert }) => alert));
     for (const { alert, annotations } of alerts)

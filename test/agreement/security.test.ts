@@ -24,7 +24,7 @@ describe('docs/security.md', () => {
     for (const line of DOCUMENT.split('\n')) assertNamed(line);
   });
 
-  it('lists each production dependency with its licence', () => {
+  it('lists each production dependency with its license', () => {
     const { dependencies } = JSON.parse(textOf('package.json')) as { dependencies: Record<string, string> };
     const listed = rowsUnder('### Ours').map(([, name = '', licence]) => [name.replaceAll('`', ''), licence]);
     assert.deepEqual(

@@ -8,7 +8,7 @@ describe('the size of the project', () => {
     measured = await measure();
   });
 
-  it('has a ceiling for each figure in CONTRIBUTING.md', () => {
+  it('has a limit in CONTRIBUTING.md for each measured figure', () => {
     assert.deepEqual([...ceilings().keys()], [...measured.keys()]);
   });
 

@@ -29,7 +29,7 @@ const wrongOf = (rows: Charged['records'], differing?: Partial<Charged>) =>
   compareCharges(called, charged(rows, differing)).wrong;
 
 describe('the comparison of answers and charges', () => {
-  it('reports nothing if each answered call is charged once and a cut call at most once', () => {
+  it('reports nothing if each answered call is charged once and a disconnected call at most once', () => {
     const { wrong, ...sums } = compareCharges(called, charged(records));
     expect(wrong).to.deep.equal([]);
     expect(sums).to.deep.equal({
@@ -74,7 +74,7 @@ describe('the comparison of answers and charges', () => {
     expect(wrongOf([...records, ...more])).to.deep.equal(['3 other calls are charged, and only 2 were cut']);
   });
 
-  it('compares ledger entries with usage records and with balances', () => {
+  it('reports ledger entries that do not add up to the usage records or to the balances', () => {
     expect(wrongOf(records, { entriesE8: 3n * COST_E8 + 1n })).to.have.length(3);
     expect(wrongOf(records, { spentE8: 0n })).to.deep.equal(['ledger entries are 0.00102900, balances 0.00000000']);
   });

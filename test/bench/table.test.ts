@@ -2,8 +2,8 @@ import { expect } from 'chai';
 import { ratio, summarise } from '../../bench/table';
 import { zipfDraws } from '../../bench/zipf';
 
-describe('the tables of the bench', () => {
-  it('compare rows of a case only with rows of the same case', () => {
+describe('tables and random numbers of the benchmark', () => {
+  it('compare rows of a measured case only with rows of the same case', () => {
     const rounds = [
       {
         direct: { calls: 100 },
@@ -28,7 +28,7 @@ describe('the tables of the bench', () => {
     expect(relay?.cells).to.deep.equal({});
   });
 
-  it("draw numbers by Zipf's law, and the same seed repeats them", () => {
+  it("follow Zipf's law, and are the same for the same seed", () => {
     const draw = () => zipfDraws(20_000, { of: 1_000, s: 1.1, seed: 22 });
     const draws = draw();
     expect(draw()).to.deep.equal(draws);

@@ -160,7 +160,7 @@ describe('tollgate config', () => {
     });
   });
 
-  it('schema prints the JSON Schema of either file, and refuses any other name with status 2', async () => {
+  it('schema prints the JSON Schema of either configuration file, and refuses any other name with status 2', async () => {
     for (const file of ['gateway', 'system']) {
       const { out } = await tollgate('config', 'schema', file, PROJECT);
       expect(JSON.parse(out)).to.deep.equal(JSON.parse(textOf(`schemas/${file}.config.schema.json`)));

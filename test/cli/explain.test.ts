@@ -3,7 +3,7 @@ import { costLines, REQUEST_TABLES } from '../../core/protocols/request-tables';
 import { runTollgate } from '../support/command-line';
 
 describe('tollgate explain members', () => {
-  it('lists members, content parts and tools with their classes, without a running gateway', async () => {
+  it('lists request members, content parts and tools with their cost classes, without a running gateway', async () => {
     const { status, out } = await runTollgate(['explain', 'members']);
     expect(status).to.equal(0);
     expect(out).to.match(/^messages +member +thread +outside +thread +.*\{"type": "create"\}/m);

@@ -25,7 +25,7 @@ describe('a folder for a new gateway', () => {
     assert.equal(JSON.parse(await readFile(join(path, 'package.json'), 'utf8')).name, 'my-gateway');
   });
 
-  it('depends on the folder of the running Tollgate, as `tollgate init` says, because no registry has the package', async () => {
+  it("gets the running Tollgate's folder as npm dependency from `tollgate init`, because no registry has the package", async () => {
     const path = join(folder.path, 'linked');
     const { out } = await runTollgate(['init', path]);
     const { dependencies } = JSON.parse(await readFile(join(path, 'package.json'), 'utf8'));
@@ -40,7 +40,7 @@ describe('a folder for a new gateway', () => {
     assert.match(again.notes, /already exists/);
   });
 
-  it('must have a configuration, because `tollgate start` otherwise refuses it and names `tollgate init`', async () => {
+  it('is refused by `tollgate start` without a configuration, and the message names `tollgate init`', async () => {
     const { status, notes } = await runTollgate(['start', folder.path]);
     assert.equal(status, 1);
     assert.match(notes, /has no system\.config\.yml\. Create a folder with one by `tollgate init <folder>`/);

@@ -47,7 +47,7 @@ describe('tollgate prices', () => {
     expect((await runTollgate(['prices', 'check', folder])).status).to.equal(0);
   });
 
-  it('update removes values that a model with `from` repeats, because the price list supplies them', async () => {
+  it("update removes prices from a model with `from`, because the vendor's price list supplies them", async () => {
     const folder = folderWith('{ from: anthropic, maxOutput: 1000 }');
     await runTollgate(['prices', 'update', folder, '--yes']);
     expect(readFileSync(join(folder, 'gateway.config.yml'), 'utf8')).to.match(

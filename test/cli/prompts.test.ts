@@ -107,7 +107,7 @@ describe('a command that asks for confirmation', function () {
     expect([applied.status, orders.length]).to.deep.equal([0, 2]);
   });
 
-  it('changes nothing and prints that if the operator answers no, ends the input or interrupts', async () => {
+  it('changes nothing, and reports that, if the operator answers no, ends the input or presses Ctrl-C', async () => {
     const no = await run(['rollout', 'rollback', 'next'], 'n\n');
     expect(no.shown).to.match(/instead of 1 % by account with it\? \[y\/N\][\s\S]*tollgate: Nothing was changed\./);
     const [endOfInput, interrupt] = ['\u0004', '\u0003'];

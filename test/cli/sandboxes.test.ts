@@ -80,7 +80,7 @@ describe('tollgate sandboxes', function () {
     assert.doesNotMatch(rest.notes, /More entries/);
   });
 
-  it('list --json prints the whole record without the metadata and idempotency key of the customer', async () => {
+  it("list --json prints each record completely, except the customer's metadata and idempotency key", async () => {
     const { items, nextCursor } = await json('list');
     assert.equal(nextCursor, null);
     const [item] = items;
@@ -117,7 +117,7 @@ describe('tollgate sandboxes', function () {
     assert.deepEqual((await json('list')).items.length, 1);
   });
 
-  it('places lists the data folders of sandboxes, and lose refuses one that a node still reaches', async () => {
+  it('places lists the data folders of sandboxes, and lose refuses a folder whose node still runs', async () => {
     const { items } = await json('places');
     const [place] = items;
     assert.deepEqual([items.length, place.supplier, place.silent, place.activeSandboxes], [1, 'local', false, 1]);

@@ -212,7 +212,7 @@ describe('the command line', () => {
     ['balance'],
     [],
   ]) {
-    it(`exits with 2 and prints usage or --help after "tollgate ${args.join(' ')}"`, async () => {
+    it(`exits with 2 and prints the usage or a hint at --help after "tollgate ${args.join(' ')}"`, async () => {
       const { status, notes } = await tollgate(environment, ...args);
       assert.equal(status, 2);
       assert.match(notes, /--help|Usage: tollgate/);
@@ -273,7 +273,7 @@ describe('the command line', () => {
     server.close();
   });
 
-  it('exits, as a process, with 0 after success, 1 after a refusal and 2 after a usage error', async () => {
+  it('exits with 0 after success, 1 after a refusal and 2 after a usage error, if started as a process', async () => {
     const started = (...args: string[]) =>
       promisify(execFile)(process.execPath, ['-r', 'tsx/cjs', 'cli/tollgate.ts', ...args], {
         env: { ...process.env, ...environment },

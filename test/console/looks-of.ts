@@ -18,7 +18,7 @@ export function looksOf({ the, home, widths, all }: Looks): void {
     ['light', undefined],
     ['dark', ['color-contrast', 'link-in-text-block']],
   ] as const) {
-    it(`breaks no accessibility rule in the ${colorScheme} theme, and logs no error`, async () => {
+    it(`no page breaks an accessibility rule in the ${colorScheme} theme, and the browser logs no error`, async () => {
       await using window = await the().signIn(home, { colorScheme });
       for (const [path, open] of all()) {
         await showPage(window.page, path);
@@ -29,7 +29,7 @@ export function looksOf({ the, home, widths, all }: Looks): void {
     }).timeout(90_000);
   }
 
-  it('breaks no accessibility rule before the sign-in', async () => {
+  it('the sign-in page breaks no accessibility rule', async () => {
     await using window = await the().openWindow();
     await window.page.goto(home);
     await window.page.getByRole('button', { name: 'Sign in' }).waitFor();
@@ -37,7 +37,7 @@ export function looksOf({ the, home, widths, all }: Looks): void {
     expect(window.complaints).to.deep.equal([]);
   });
 
-  it('needs no horizontal scrolling at any width from a phone to a wide screen', async () => {
+  it('no page needs horizontal scrolling at any width from a phone to a wide screen', async () => {
     await using window = await the().signIn(home);
     for (const path of new Set(all().map(([each]) => each))) {
       await showPage(window.page, path);
@@ -48,7 +48,7 @@ export function looksOf({ the, home, widths, all }: Looks): void {
       }
     }
   }).timeout(60_000);
-  it('loads nothing from another origin, and at most 200 KiB in total', async () => {
+  it('the first page loads nothing from another origin, and at most 200 KiB in total', async () => {
     await using window = await the().openWindow();
     const { page } = window;
     const sizes: Promise<number>[] = [];

@@ -77,7 +77,7 @@ describe('a page of another origin in a real browser', function () {
     expect(answer.text).to.include('INVALID_API_KEY');
   });
 
-  it('is blocked by the browser before it sends the call if its origin is not allowed', async () => {
+  it('cannot send a call if its origin is not allowed, because the browser blocks the call', async () => {
     upstream.always(chatStream());
     expect(await callFrom(other)).to.deep.equal({ blocked: 'TypeError: Failed to fetch' });
     expect(upstream.calls).to.have.length(0);

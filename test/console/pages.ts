@@ -46,7 +46,7 @@ export function pages(the: () => TestConsole): void {
       }
     });
 
-    it('requests the totals and series of a view once, and afterwards only updates for newer records', async () => {
+    it('requests totals and chart once for each filter, and again only if newer records exist', async () => {
       await using window = await the().signIn('/console');
       const { page } = window;
       const asked: string[] = [];

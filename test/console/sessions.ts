@@ -18,7 +18,7 @@ export function sessions(the: () => TestConsole): void {
       expect(answer.status).to.equal(401);
     });
 
-    it('leads to the sign-in when it ends, and from there back to the same page', async () => {
+    it('leads to the sign-in page when the session ends, and after the sign-in back to the same page', async () => {
       await using window = await the().signIn('/console/usage?status=200&by=key');
       const { page } = window;
       await page.getByRole('heading', { name: 'Usage Records', exact: true }).waitFor();

@@ -32,7 +32,7 @@ const inPath: typeof chat = {
 };
 
 describe('the conformance suite for adapters', () => {
-  it('passes an adapter that sends the model in the path or nowhere, if the subject declares it', () => {
+  it("passes an adapter that sends the model's name in the path or not at all, if the test declares that", () => {
     expect(failing({ adapter: inPath, modelIn: 'path' })).to.deep.equal([]);
     expect(failing({ adapter: inPath, modelIn: 'nowhere' })).to.deep.equal([]);
     expect(failing({ adapter: inPath })).to.deep.equal([

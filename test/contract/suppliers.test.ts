@@ -29,7 +29,7 @@ const SPEC: InstanceSpec = { cpu: 0.5, memoryGiB: 0.0625, volumeGiB: 0, gpu: [],
 const log = pino({ level: 'silent' });
 
 function conforms(what: string, subject: SupplierSubject): void {
-  describe(`the driver ${what} conforms`, () => {
+  describe(`the sandbox driver ${what} passes the conformance suite`, () => {
     for (const { name, run } of supplierConformance(subject)) it(name, run).timeout(60_000);
   });
 }
@@ -95,7 +95,7 @@ describe('sandbox drivers', () => {
 
   const ATDOCKER: InstanceSpec = { ...SPEC, ports: false, settings: { image: 'tollgate-test:busybox' } };
 
-  it('the driver "docker" kills a command together with all its processes, even at the limit of processes', async () => {
+  it('the driver "docker" kills a command with all its processes, even if they have reached the process limit', async () => {
     const driver = await open(docker, { socket: (await sharedDocker()).socket });
     const command = '(while :; do sleep 4711 & done) 2>/dev/null; echo full; exec sleep 4712';
     await withCommand(driver, ATDOCKER, command, async (instance, id, { output, exit }) => {
@@ -113,7 +113,7 @@ describe('sandbox drivers', () => {
     return driver;
   };
 
-  it('with bubblewrap, a process that left the session and emptied its environment ends with its command or instance', async () => {
+  it('with bubblewrap, a process that left its session and emptied its environment ends with its command or instance', async () => {
     const driver = await openIsolated();
     const command = 'env -i setsid sleep 4713 & echo ready; sleep 4714';
     await withCommand(driver, SPEC, command, async (instance, id, { output }) => {

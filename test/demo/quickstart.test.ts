@@ -106,7 +106,7 @@ describe('the quick start', () => {
   };
   const state = (): State => JSON.parse(readFileSync(join(root, '.tollgate/state.json'), 'utf8')) as State;
 
-  it('creates an account with USD 5.00 and a key, in a folder that only the current user can read', async () => {
+  it('creates an account with USD 5.00 and an API key, in a folder that only the current user can read', async () => {
     const line = await lineOf();
     assert.deepEqual(line, {
       url: `http://127.0.0.1:${env['PORT']}`,
@@ -122,7 +122,7 @@ describe('the quick start', () => {
     assert.equal(statSync(file).mode & 0o777, 0o600);
   });
 
-  it('uses the same account and key at the next start', async () => {
+  it('uses the same account and API key at the next start', async () => {
     const first = await lineOf();
     const { signInLink, ...again } = await lineOf();
     assert.deepEqual({ ...again, signInLink: first.signInLink }, first);
@@ -145,7 +145,7 @@ describe('the quick start', () => {
     }
   });
 
-  it('shows the key at the first start and its file at later ones, and prints commands that work unchanged', async () => {
+  it('shows the API key at the first start and the path of its file later, and prints commands that work unchanged', async () => {
     findProgram('curl');
     for (const isFirst of [true, false]) {
       const { child, said, status } = start([], { OPENAI_API_KEY: 'set' });
@@ -171,12 +171,12 @@ describe('the quick start', () => {
     }
   });
 
-  it('stops the gateway first, then the demo upstream, when it is stopped, when it is stopped', async () => {
+  it('stops the gateway first, then the demo upstream, when it is stopped', async () => {
     await lineOf();
     assert.deepEqual(notes(), ['gateway stopped', 'demo stopped']);
   });
 
-  it('ends its programs when it is killed, and they stop in order', async () => {
+  it('stops its programs in order even if the quick start itself is killed', async () => {
     const { child, said } = start(['--json']);
     await until('it prints its line', () => said.out.endsWith('}\n'));
     child.kill('SIGKILL');
@@ -218,7 +218,7 @@ describe('the quick start', () => {
     });
   }
 
-  it('installs and builds only what is missing or older than its source files files', async () => {
+  it('installs and builds only what is missing or older than its source files', async () => {
     const npm = join(root, 'bin/npm');
     mkdirSync(join(root, 'bin'));
     writeFileSync(npm, '#!/bin/sh\necho "npm $*"\n', { mode: 0o755 });

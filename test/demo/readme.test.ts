@@ -96,7 +96,7 @@ describe('the README', function () {
   for (const commands of scripts) {
     const own = commands.filter((command) => ELSEWHERE[command] === undefined);
     for (const command of commands.filter((each) => ELSEWHERE[each] !== undefined))
-      it(`has a command that the existing file ${ELSEWHERE[command]} tests: ${command}`, () =>
+      it(`contains a command that another existing test file, ${ELSEWHERE[command]}, tests: ${command}`, () =>
         expect(existsSync(join(PROJECT, ELSEWHERE[command] ?? ''))).to.equal(true));
     const agent = AGENTS[own.at(-1) ?? ''];
     if (agent !== undefined) {

@@ -133,7 +133,7 @@ describe('the demo upstream', () => {
     );
   });
 
-  it("answers an agent's prompt, which follows a reminder, or a tool's result, which precedes a system message", async () => {
+  it("answers the agent's prompt after a reminder, and a tool's result before a system message", async () => {
     const said = async (messages: Anthropic.MessageParam[]) => {
       const { content } = await anthropic.messages.create({ ...messagesCall(''), messages, tools: [BASH] });
       return content[0]?.type === 'text' ? content[0].text : content[0]?.type;

@@ -158,7 +158,7 @@ describe('the services of deploy/compose/compose.yaml, run from Debian packages'
     assert.deepEqual([...new Set(named)].toSorted(), Object.keys(volumes).toSorted());
   });
 
-  it('have health checks, unless the image has one or contains no program for it, or the service is meant to exit', () => {
+  it('have health checks, unless the image has one or no program for a check, or the service is meant to exit', () => {
     const without = Object.entries(services).filter(([, { healthcheck }]) => healthcheck === undefined);
     assert.deepEqual(
       without.map(([name]) => name),

@@ -198,7 +198,7 @@ describe(`the Helm chart of ${CHART}`, () => {
     assert.deepEqual(targets, named);
   });
 
-  it('blocks all traffic to the admin listener unless a peer is configured', () => {
+  it('blocks all traffic to the admin listener unless `networkPolicy.admin` permits a source', () => {
     const ports = (among: typeof manifests) =>
       of('NetworkPolicy/gateway', among).spec.ingress.map(({ ports }: { ports: { port: string }[] }) => ports[0]?.port);
     assert.deepEqual(ports(manifests), ['public']);
@@ -208,7 +208,7 @@ describe(`the Helm chart of ${CHART}`, () => {
     assert.deepEqual(of('NetworkPolicy/gateway', open).spec.ingress[1].from, admin);
   });
 
-  it('has a fixed number of nodes by default, or one that scales with the running calls', () => {
+  it('has a fixed number of nodes by default; with autoscaling, the number follows the running calls', () => {
     assert.equal(deployment.spec.replicas, 2);
     assert.equal(manifests.has('HorizontalPodAutoscaler/gateway'), false);
     const autoscaling = { ...(DEFAULTS['autoscaling'] as object), enabled: true };
@@ -221,7 +221,7 @@ describe(`the Helm chart of ${CHART}`, () => {
     });
   });
 
-  describe('beside the published schemas of Kubernetes and of the Prometheus operator', function () {
+  describe('compared with the published schemas of Kubernetes and of the Prometheus operator', function () {
     this.timeout(120_000);
     const everything = renderAll({
       ...values,
@@ -236,7 +236,7 @@ describe(`the Helm chart of ${CHART}`, () => {
       assert.equal(await objections([...everything.values()]), '');
     });
 
-    it('would be refused with an unknown member or without a required one', async () => {
+    it('would fail the check if a manifest had an unknown member or lacked a required one', async () => {
       const { spec, ...rest } = of('HorizontalPodAutoscaler/gateway', everything);
       const { scaleTargetRef: _, ...untargeted } = spec;
       assert.match(await objections([{ ...rest, spec: { ...spec, maxNodes: 3 } }]), /'"maxNodes"' does not exist/);

@@ -57,7 +57,7 @@ const QUERIES = [
 const namesIn = (query: string) =>
   [...query.matchAll(/\b(?:tollgate|nodejs|process)_[a-z0-9_]+/g)].map(([name]) => name.replace(/_bucket$/, ''));
 
-describe('the dashboard, the alerts and the adapter of deploy', function () {
+describe('the dashboard, the alerts and the Prometheus adapter in deploy/', function () {
   this.timeout(120_000);
   let upstream: TestUpstream;
   let gateway: TestGateway;

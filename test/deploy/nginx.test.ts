@@ -74,7 +74,7 @@ function replaced(file: string, values: Readonly<Record<string, string>>): strin
   }, file);
 }
 
-describe('nginx in front with deploy/nginx/tollgate.conf', function () {
+describe('nginx with deploy/nginx/tollgate.conf in front of the gateway', function () {
   this.timeout(120_000);
   let upstream: TestUpstream;
   let gateway: TestGateway;

@@ -17,7 +17,7 @@ function runs(...results: readonly Round[]) {
   return { files, runAlone };
 }
 
-describe('the second look at a failed file', () => {
+describe('the second run of a failed test file', () => {
   it('marks a file as flaky if it passes twice when run alone', async () => {
     const { files, runAlone } = runs(PASSES, PASSES);
     const { flaky, failed } = await lookAgain([failure('test/core/base/loop.test.ts')], runAlone);
@@ -58,7 +58,7 @@ describe('the second look at a failed file', () => {
     expect(asked).to.deep.equal([]);
   });
 
-  it('keeps all failures if mocha does not report the file, or if more than three files failed', async () => {
+  it("keeps all failures if mocha's report does not name the file, or if more than three files failed", async () => {
     const { files, runAlone } = runs();
     expect((await lookAgain([failure(undefined)], runAlone)).failed).to.have.length(1);
     const four = ['a', 'b', 'c', 'd'].map((name) => failure(`test/core/${name}.test.ts`));

@@ -48,7 +48,7 @@ describe('The calls of a session', () => {
   const all = (name: string) => new Map(SESSIONS.map((session) => [session, new Set([name])]));
 
   for (const path of ['/v1/messages', '/quality/v1/messages', '/cost/v1/messages'])
-    it(`go to the same one of two equal upstreams in each of 20 sessions, and both upstreams get sessions, at ${path}`, async () => {
+    it(`go to one upstream per session at ${path}, and two equal upstreams share the 20 sessions`, async () => {
       const found = await homes(10, path);
       for (const upstreams of found.values()) expect(upstreams.size).to.equal(1);
       expect(one.calls.length + two.calls.length).to.equal(200);
@@ -93,7 +93,7 @@ describe('The calls of a session', () => {
     }
   });
 
-  it('may go to different upstreams under two keys, because keys share no cache', async () => {
+  it('may go to different upstreams under two API keys, because API keys share no cache', async () => {
     const ofKeys = new Set<string>();
     await until('keys differ for one session', async () => {
       ({ key } = await gateway.newCustomer('1'));

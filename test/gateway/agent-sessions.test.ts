@@ -195,7 +195,7 @@ describe('A session of an agent that grows to 250 KB, with `onInsufficient: clam
     expect([...required].sort((a, b) => a - b)).to.deep.equal(required);
   });
 
-  it("is answered in Codex's format once the balance covers one web search in addition", async () => {
+  it("is answered in Codex's format once the balance also covers one web search", async () => {
     for (const kilobytes of TURNS_KB) {
       const body = codexTurn(kilobytes * 1_000);
       const input = countTokens(JSON.stringify(body)) + CONTEXT;

@@ -9,7 +9,7 @@ import { messagesAnswer, startUpstream, type TestUpstream } from '../support/ups
 const COST = 0.000105;
 const USD_E8 = 100_000_000;
 
-describe('Money in advance', function () {
+describe('Money that a node holds in advance (an allowance)', function () {
   this.timeout(120_000);
   let upstream: TestUpstream;
   const running: TestGateway[] = [];
@@ -88,7 +88,7 @@ describe('Money in advance', function () {
     watching.stop();
   });
 
-  it('admits no call on either of two gateways after a revocation was acknowledged', async () => {
+  it('lets neither of two gateways admit a call of an API key after its revocation was acknowledged', async () => {
     const first = await start();
     const second = await start({ stores: first.stores });
     const { keyId, key } = await first.newCustomer('1000');

@@ -53,7 +53,7 @@ describe('The attempts of a call', () => {
   }
   const attemptsFor = (answer: Answered) => attemptsOf(answer.headers['x-svc-request-id'] ?? '');
 
-  it('are recorded one per row, with credential, request id, usage and cost at the upstream', async () => {
+  it('are recorded in one row each, with credential, request id, usage and cost at the upstream', async () => {
     first.always(messagesFailure(529, {}, { 'request-id': 'req_of_the_first' }));
     second.always(messagesAnswer({ usage: USAGE }, { headers: { 'x-request-id': 'req_of_the_second' } }));
     const [failed, answered, ...more] = await attemptsFor(await call());

@@ -87,7 +87,7 @@ describe("Anthropic's models at Amazon Bedrock", () => {
     gateway.call('/v1/messages', { key, headers, body: ask({ model: 'claude-by-plain_keys', ...more }) });
   const only = (): RecordedCall => upstream.calls[0] as RecordedCall;
 
-  it('receive an unstreamed call signed and with the model in its path, and the call is charged as reported', async () => {
+  it('receive an unstreamed call with a signature and the model in its path, and the reported usage is charged', async () => {
     upstream.next(messagesAnswer());
     const answer = await call();
     expect(answer.status, answer.text).to.equal(200);
@@ -103,7 +103,7 @@ describe("Anthropic's models at Amazon Bedrock", () => {
     expect(JSON.stringify(only().headers)).not.to.include(KEYS.secret);
   });
 
-  it('answer with a stream that the client receives as Messages events, and the call is charged as reported', async () => {
+  it('answer with a stream that the client receives as Messages events, and the reported usage is charged', async () => {
     upstream.next(framed(asEventStream(TEXT_SSE)));
     const answer = await call({ stream: true });
     expect(only().path).to.equal(`/model/${encodeURIComponent(MODEL)}/invoke-with-response-stream`);
@@ -128,7 +128,7 @@ describe("Anthropic's models at Amazon Bedrock", () => {
     expect(wrongSignature(only(), SESSION, REGION)).to.equal(undefined);
   });
 
-  it('can be called with the role of the container', async () => {
+  it("can be called with the credentials of the container's AWS role", async () => {
     upstream.next(messagesAnswer());
     expect((await call({ model: 'claude-by-machine' })).status).to.equal(200);
     expect(wrongSignature(only(), ROLE, REGION)).to.equal(undefined);
@@ -140,7 +140,7 @@ describe("Anthropic's models at Amazon Bedrock", () => {
     expect(only().headers.authorization).to.equal('Bearer ABSKexample');
   });
 
-  it('receive in the body the betas that Bedrock supports, without unknown ones', async () => {
+  it('receive in the body the beta features that Bedrock supports, and no unknown ones', async () => {
     upstream.next(messagesAnswer());
     await call({}, { 'anthropic-beta': 'claude-code-20250219,context-1m-2025-08-07' });
     expect(only().json).to.include({ anthropic_version: 'bedrock-2023-05-31' });

@@ -133,7 +133,8 @@ describe('A stream whose upstream breaks it off', () => {
   }
 
   for (const how of ['fin', 'reset'] as const)
-    it(`costs the content read so far, if reading had paused for the client (${how})`, () => told.get(how));
+    it(`is charged for the content read so far if the gateway had paused reading for a slow client (${how})`, () =>
+      told.get(how));
 
   it('costs nothing if the client keeps up with reading', () => told.get('keeping up'));
 

@@ -59,7 +59,7 @@ describe('A Messages call with `max_tokens: 0`', () => {
     expect(upstream.calls).to.have.length(0);
   });
 
-  it('is valid, but -1 gets 400, and 0 gets 400 in the Chat protocol', async () => {
+  it('is accepted, while `max_tokens: -1`, and a Chat call with `max_tokens: 0`, get 400', async () => {
     const negative = await gateway.call('/v1/messages', { key, body: ask({ max_tokens: -1 }) });
     expect([negative.status, negative.json.error.param]).to.deep.equal([400, 'max_tokens']);
     const chat = await gateway.call('/v1/chat/completions', { key, body: ask({ max_tokens: 0 }) });

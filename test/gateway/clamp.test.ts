@@ -71,7 +71,7 @@ describe('With `onInsufficient: clamp` and too little money, the gateway', () =>
     expect([...limits(first), ...limits(second)]).to.deep.equal([4_000]);
   });
 
-  it('lowers the output limit to what the key may spend, as it does for the balance', async () => {
+  it("lowers the output limit to what half of the API key's own limit covers, too", async () => {
     const body = { ...asking(), max_tokens: undefined, max_completion_tokens: 4_000 };
     const input = await inputE8(PATH.chat, body);
     const { key } = await gateway.newCustomer('10', { balanceLimit: usd(2 * (input + 1_500 * TOKEN_E8)) });

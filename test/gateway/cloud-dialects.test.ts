@@ -42,7 +42,7 @@ const end = (stopReason: string): readonly Event[] => [
   ['metadata', { usage: USAGE, metrics: { latencyMs: 7 } }],
 ];
 
-describe('With a cloud adapter,', () => {
+describe("With an adapter for Amazon Bedrock's Converse or for Vertex AI,", () => {
   const upstream = useUpstream();
   let key: string;
   let openai: OpenAI;
@@ -74,7 +74,7 @@ describe('With a cloud adapter,', () => {
   beforeEach(() => upstream.reset());
 
   for (const protocol of PROTOCOLS) {
-    it(`Converse answers a signed ${protocol} call, which is charged exactly`, async () => {
+    it(`Converse answers a signed ${protocol} call, and the client pays exactly the price of its usage`, async () => {
       upstream.next(converse([{ text: 'Grüß Gott' }]));
       const answer = await gateway.call(PATH[protocol], { key, body: askIn(protocol, { model: 'nova' }) });
       expect(answer.status, answer.text).to.equal(200);
@@ -90,7 +90,7 @@ describe('With a cloud adapter,', () => {
       });
     });
 
-    it(`Converse streams to a ${protocol} client, and the stream is charged exactly`, async () => {
+    it(`Converse streams to a ${protocol} client, and the client pays exactly the price of its usage`, async () => {
       upstream.next(
         streamed(
           ['messageStart', { role: 'assistant' }],
@@ -177,7 +177,7 @@ describe('With a cloud adapter,', () => {
     expect(record).to.include({ billing: 'released', cost: '0.00000000' });
   });
 
-  it('an error answer of Converse keeps its status and message', async () => {
+  it('an error answer of Converse reaches the client with its status and message', async () => {
     upstream.next(respond({ status: 400, body: { message: 'The model is not there.' } }));
     const refused = await gateway.call(PATH.chat, { key, body: askIn('chat', { model: 'nova' }) });
     expect([refused.status, refused.json.error.message]).to.deep.equal([400, 'The model is not there.']);
@@ -188,7 +188,7 @@ describe('With a cloud adapter,', () => {
     ['n', { n: 2 }],
     ['parallel_tool_calls', { parallel_tool_calls: false, tools: [{ type: 'function', function: { name: 'a' } }] }],
   ] as const)
-    it(`a call with ${what}, which Converse does not support, is refused without calling it`, async () => {
+    it(`a call with ${what}, which Converse does not support, is refused before any upstream is called`, async () => {
       const refused = await gateway.call(PATH.chat, { key, body: askIn('chat', { model: 'nova', ...more }) });
       expect([refused.status, refused.json.error.code, refused.json.error.param]).to.deep.equal([
         400,

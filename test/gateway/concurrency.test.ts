@@ -49,7 +49,7 @@ describe('Calls at the same time', () => {
     return Promise.all(answers);
   };
 
-  it("above the limit of a key are refused without a hold until one ends, and so are the key's other requests", async () => {
+  it("above a key's limit of concurrent calls are refused without a hold until one ends, as are its other requests", async () => {
     const { key, accountId } = await gateway.newCustomer('10');
     const other = await secondKey(accountId);
     const open = [call(key, 'wide'), call(key, 'wide')];
@@ -81,7 +81,7 @@ describe('Calls at the same time', () => {
     expect(again?.status).to.equal(200);
   });
 
-  it('above the limit of an upstream wait in a queue that serves accounts in turn', async () => {
+  it("above an upstream's limit of concurrent calls wait in a queue that serves accounts in turn", async () => {
     const busy = await gateway.newCustomer('10');
     const other = await gateway.newCustomer('10');
     const [second, watching] = [await secondKey(busy.accountId), await secondKey(busy.accountId)];

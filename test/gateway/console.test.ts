@@ -130,7 +130,7 @@ describe('the interface of the console', () => {
     assert.equal(overview.spend.days[29].sandboxesUsd, last.totalCost);
   });
 
-  describe('in every route', () => {
+  describe('at every route', () => {
     const routes = ownRoutes().filter((route) => route.listener === 'public' && route.auth === 'session');
     let ids: Readonly<Record<string, string>>;
     before(async () => {
@@ -142,7 +142,7 @@ describe('the interface of the console', () => {
     });
     after(() => browser.send('DELETE', `/sandboxes/${ids['id']}`));
 
-    it('has a test in this file, and there are at least 18 routes', () => assert.ok(routes.length >= 18));
+    it('is tested in this file, which finds at least 18 routes', () => assert.ok(routes.length >= 18));
 
     for (const route of routes) {
       const { method } = route;
@@ -154,7 +154,7 @@ describe('the interface of the console', () => {
         assert.deepEqual([status, body.error.code], [401, 'NOT_SIGNED_IN']);
       });
       if (method === 'GET') {
-        it(`answers in the declared shape: ${nameOf(route)}`, async () => {
+        it(`answers in the shape that the route declares: ${nameOf(route)}`, async () => {
           assert.equal((await browser.get(path())).status, 200);
         });
       }

@@ -98,7 +98,7 @@ describe('Pages of other origins', () => {
     }
 
     for (const origin of [OTHER, 'null', `${APP}.evil.example`, 'http://app.example.com', `${APP}:8443`]) {
-      it(`do not include those of ${origin}`, async () => {
+      it(`do not include pages of ${origin}, which get no CORS headers`, async () => {
         const { status, headers } = await preflight('/v1/messages', origin);
         expect(status).to.equal(405);
         expectNothing(headers);
@@ -161,7 +161,7 @@ describe('Pages of other origins', () => {
     'https://App.example.com',
     'https://*.x.y',
   ]) {
-    it(`make the start fail if \`cors.origins\` contains ${origin}`, async () => {
+    it(`make the gateway fail to start if \`cors.origins\` contains the invalid origin ${origin}`, async () => {
       const { code, output } = await failToStart({
         upstreams: { acme: { url: upstream.url } },
         system: { cors: { origins: [origin] } },

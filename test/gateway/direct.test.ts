@@ -6,7 +6,7 @@ import { rawPost, statusOf } from '../support/raw';
 import { useGateway, useUpstream } from '../support/story';
 import { closedPort, neverAnswer, resetBeforeHeaders, respond } from '../support/upstream';
 
-describe('A direct address', () => {
+describe('A direct address (a host name that selects one upstream)', () => {
   const acme = useUpstream();
   const other = useUpstream();
   const failing = useUpstream();
@@ -43,7 +43,7 @@ describe('A direct address', () => {
     askIn(protocol, { model: 'Acme.Large-Native', ...more });
 
   for (const protocol of PROTOCOLS) {
-    it(`routes to the upstream that it names, and the charge and the record name that upstream (${protocol})`, async () => {
+    it(`routes a call to that upstream, which the charge and the usage record name (${protocol})`, async () => {
       acme.always(answerOf[protocol]());
       const answer = await at('acme.p.gateway.example', `${PATH[protocol]}?beta=true`, native(protocol));
       expect(answer.status, answer.text).to.equal(200);
@@ -161,7 +161,7 @@ describe('A direct address', () => {
     });
   }
 
-  it("with a wrong path gets an error with the path of the upstream's protocol, and the reason if it is disabled", async () => {
+  it("answers a wrong path with the path of the upstream's protocol, and gives the reason if the upstream is disabled", async () => {
     const wrong = await at('only-chat.p.gateway.example', PATH.messages, ask());
     expect(wrong.json.error.code).to.equal('MODEL_NOT_SUPPORTED');
     expect(wrong.json.error.message).to.include('/v1/chat/completions');
@@ -195,7 +195,7 @@ describe('A direct address', () => {
     expect(statusOf(await post('http://acme.p.gateway.example', 'x'))).to.equal(404);
   });
 
-  it('relays an answer unchanged that does not follow the protocol, and charges nothing', async () => {
+  it('relays unchanged an answer that does not follow the protocol, and charges nothing', async () => {
     acme.always(respond({ headers: { 'content-type': 'application/json' }, body: '{"error":{"message":"credits"}}' }));
     const answer = await at('acme.p.gateway.example', PATH.chat, native());
     expect(answer.text).to.equal('{"error":{"message":"credits"}}');

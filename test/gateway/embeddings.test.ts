@@ -91,7 +91,7 @@ describe('Embeddings', function () {
       ['a batch of more tokens than the context window', Array.from({ length: 20 }, () => TOKENS)],
     ];
     for (const [name, input] of INPUTS) {
-      it(`for the tokens that the vendor counts in ${name}, equally in headers, record and balance`, async () => {
+      it(`for the tokens that the vendor counts in ${name}, and headers, record and balance show the same charge`, async () => {
         const customer = await gateway.newCustomer('1');
         const answer = await call(embed(input), '/cost/v1/embeddings', customer.key);
         expect(answer.status, answer.text).to.equal(200);
@@ -132,7 +132,7 @@ describe('Embeddings', function () {
       }
     });
 
-    it('at most the hold, and the record flags a usage that the body cannot have caused caused', async () => {
+    it('at most the hold, and the usage record flags a usage that the body cannot have caused', async () => {
       cheap.next(embeddingsAnswer({ rawUsage: { prompt_tokens: 1_000_000, total_tokens: 1_000_000 } }));
       const answer = await call(embed(['Hello', 'you']), '/cost/v1/embeddings');
       expect(Number(answer.headers['x-ai-cost'])).to.be.below(0.00002);
@@ -181,7 +181,7 @@ describe('Embeddings', function () {
         expect((await call(embed('Hello'), path)).headers['x-routing-provider'], path).to.equal(upstream);
     });
 
-    it('to the upstream of a direct host, which accepts only its own name of the model', async () => {
+    it('to the upstream that the host name selects, which accepts only its own name of the model', async () => {
       const at = (host: string, body: unknown) => gateway.call(PATH, { key, headers: { host }, body });
       const answer = await at('cheap.p.localhost', embed('Hello'));
       expect(answer.status, answer.text).to.equal(200);
@@ -200,7 +200,7 @@ describe('Embeddings', function () {
       ['half an answer', () => embeddingsAnswer({}, { cutBody: 20 })],
     ];
     for (const [name, script] of FAILURES) {
-      it(`to the next upstream after ${name}, and only the one answer is charged`, async () => {
+      it(`to the next upstream after ${name}, and only that upstream's answer is charged`, async () => {
         dear.always(script());
         const answer = await call(embed('Hello'));
         // Restored each time, because so many failures in a row would eject it.
@@ -301,8 +301,8 @@ describe('Embeddings', function () {
     });
   });
 
-  describe('obey', () => {
-    it("the markup of a key, given as a factor or as the operator's price list", async () => {
+  describe('are priced', () => {
+    it("with the markup of a key, given as a factor or as the operator's price list", async () => {
       for (const [markup, eachE8] of [
         ['1.5', 45],
         ['resale', 100],

@@ -137,7 +137,7 @@ describe('A call that has ended', function () {
     expect(line).to.include({ route: '/v1/responses', model: 'over-socket', status: 200, stream: true });
   });
 
-  it('is logged with input tokens alone if it was for embeddings', async () => {
+  it('is logged with input tokens and no output tokens if it was a call for embeddings', async () => {
     upstream.always(embeddingsAnswer());
     const answer = await gateway.call('/v1/embeddings', {
       key: customer.key,
@@ -242,7 +242,7 @@ describe('A call that has ended', function () {
     expect(more(`tollgate_tokens_total{model="${MODEL}",upstream="acme",meter="output"}`)).to.equal(5);
   });
 
-  it('is counted separately from API requests, which are counted by route', async () => {
+  it("is counted separately from requests to the gateway's own API, which are counted by route", async () => {
     const { key, keyId } = customer;
     let counted: Answered | undefined;
     const more = await grown(async () => {

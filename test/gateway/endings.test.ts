@@ -36,7 +36,7 @@ function cutsOf(protocol: TestProtocol) {
   } as const;
 }
 
-describe('The cost of each ending of a call', () => {
+describe('The cost of a call, which depends on how the call ends', () => {
   const upstream = useUpstream();
 
   const gateway = useGateway(() => ({
@@ -63,7 +63,7 @@ describe('The cost of each ending of a call', () => {
 
   for (const protocol of PROTOCOLS) {
     describe(`in the protocol ${protocol}:`, () => {
-      it('an unstreamed answer costs its usage, with equal amounts in header, record and balance', async () => {
+      it('an unstreamed answer costs the price of its usage, with equal amounts in header, record and balance', async () => {
         const { key } = await gateway.newCustomer('10');
         upstream.always(answerOf[protocol]({ usage: USAGE }));
         const answer = await gateway.call(PATH[protocol], { key, body: askIn(protocol) });
@@ -93,7 +93,7 @@ describe('The cost of each ending of a call', () => {
         });
       });
 
-      it('a stream costs its usage, and `cost` in its last usage equals that cost', async () => {
+      it('a stream costs the price of its usage, and the member `cost` in its last usage report has that amount', async () => {
         const { key } = await gateway.newCustomer('10');
         upstream.always(streamOf(protocol));
         const answer = await gateway.call(PATH[protocol], { key, body: askIn(protocol, { stream: true }) });
@@ -116,7 +116,7 @@ describe('The cost of each ending of a call', () => {
         await expectCharged(key, answer.headers['x-svc-request-id'] ?? '', { billing: 'actual', cost: '0.00615000' });
       });
 
-      it('a stream without usage costs an estimate of the relayed text', async () => {
+      it('a stream without a usage report is charged by an estimate of the tokens in the relayed text', async () => {
         const { key } = await gateway.newCustomer('10');
         upstream.always(
           protocol === 'chat'
@@ -227,7 +227,7 @@ describe('The cost of each ending of a call', () => {
     ['messages', messagesErrorStream({ afterEvents: 6 })],
     ['chat', chatErrorStream({ afterEvents: 3 })],
   ] as const)
-    it(`an answer that was complete before an error in its stream costs its usage (${protocol})`, async () => {
+    it(`an answer that was complete before an error in its stream costs the price of its usage (${protocol})`, async () => {
       const { key } = await gateway.newCustomer('10');
       upstream.always(script);
       const answer = await gateway.call(PATH[protocol], { key, body: ask({ stream: true }) });

@@ -14,7 +14,7 @@ const PLAIN = {
 };
 
 /** Calls for which the vendor reports more tokens than the gateway could expect. */
-describe('An upstream that reports more than was held', () => {
+describe('An upstream that reports more usage than the hold covers', () => {
   const upstream = useUpstream();
 
   const gateway = useGateway(() => ({
@@ -40,7 +40,7 @@ describe('An upstream that reports more than was held', () => {
       return json.items[0];
     });
 
-  it('costs the customer at most the hold, and the answer is flagged if the body bounds how much it can read', async () => {
+  it('costs the customer at most the hold, and the record is flagged if the request cannot have caused the usage', async () => {
     upstream.always(messagesAnswer({ usage: { input: 10, output: 900_000 } }));
     const { accountId, key } = await gateway.newCustomer('10');
     const answered = await call(key, { max_tokens: 16 });
@@ -65,7 +65,7 @@ describe('An upstream that reports more than was held', () => {
       .and.not.have.property('excess');
   });
 
-  it("causes no revocation for output above the call's limit, whatever URLs or unknown members the body has", async () => {
+  it("does not get the key revoked for output above the call's limit, whatever URLs or unknown members the body has", async () => {
     upstream.always(messagesAnswer({ usage: { input: 50_000, output: 4_000_000 } }));
     const image = { type: 'image', source: { type: 'url', url: 'https://example.com/a.png' } };
     const pointing = { max_tokens: 1, messages: [{ role: 'user', content: [image] }] };
@@ -80,7 +80,7 @@ describe('An upstream that reports more than was held', () => {
     }
   });
 
-  it('causes no revocation for input above the context window', async () => {
+  it('does not get the key revoked for input above the context window', async () => {
     upstream.always(messagesAnswer({ usage: { input: 4_000_000, output: 1 } }));
     const { accountId, key } = await gateway.newCustomer('10');
     expect((await call(key, { strange_switch: true })).status).to.equal(200);
@@ -88,7 +88,7 @@ describe('An upstream that reports more than was held', () => {
     expect(await accountOf(accountId)).to.include({ status: 'active', excessUsd: '0.00000000' });
   });
 
-  it('gets the key revoked whose requests caused an excess above the bound, and the account frozen at ten times that', async () => {
+  it('gets the key revoked if its requests caused an excess above the bound, and the account frozen at ten times that', async () => {
     // Nobody knows this member, whose value looks free. It makes the vendor read up to the context window.
     const strange = { strange_switch: true };
     upstream.always(messagesAnswer({ usage: { input: 90_000, output: 1 } }));
@@ -130,13 +130,13 @@ describe('An upstream that reports more than was held', () => {
     expect((await call(await newKey())).status).to.equal(200);
   });
 
-  it('reduces the tokens per minute of a key only by what was held', async () => {
+  it("reduces a key's remaining tokens per minute only by the tokens that were held", async () => {
     upstream.always(messagesAnswer({ usage: { input: 10, output: 900_000 } }));
     const { key } = await gateway.newCustomer('10', { tokensPerMinute: 1_000 });
     for (let each = 1; each <= 2; each += 1) expect((await call(key, { max_tokens: 16 })).status).to.equal(200);
   });
 
-  it('is not ejected for suspect answers, however many it sends it sends', async () => {
+  it('is not ejected for suspect answers, however many it sends', async () => {
     const { key } = await gateway.newCustomer('10');
     upstream.always(messagesAnswer({ usage: { input: 10, output: 2_000 } }));
     for (let each = 1; each <= 20; each += 1) await call(key, { model: 'other', max_tokens: 16 });

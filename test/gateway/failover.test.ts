@@ -333,7 +333,7 @@ describe('Failover with one working upstream', () => {
     expect(upstream.calls).to.have.length(2);
   });
 
-  it('ejects it after timeouts, but not after those of unstreamed calls with an output limit that explains the wait', async () => {
+  it('ejects the upstream after timeouts, except those of unstreamed calls whose output limit explains the wait', async () => {
     upstream.always(neverAnswer());
     const timeouts = async (more: Record<string, unknown>) => {
       const body = ask({ model: 'slow', ...more });
@@ -347,7 +347,7 @@ describe('Failover with one working upstream', () => {
     expect(await timeouts({ max_tokens: 16 })).to.equal('ejected');
   });
 
-  it('adds at most a fifth to the attempts in an outage of four upstreams at 200 calls a second', async () => {
+  it('adds at most a fifth more attempts while four upstreams fail at 200 calls a second', async () => {
     for (const each of everybody) each.always(later(100, messagesFailure(500)));
     const calls = 400;
     const answers: Promise<Answered>[] = [];

@@ -108,7 +108,7 @@ describe('A faulty adapter', () => {
 
   for (const place of BEFORE_CONTENT) {
     for (const stream of place === 'event' ? [true] : place === 'body' ? [false] : [false, true]) {
-      it(`with the fault "${place}" fails the attempt, and the next candidate answers (${stream ? 'streamed' : 'unstreamed'})`, async () => {
+      it(`with a fault in "${place}" causes a failed attempt, and the next candidate answers (${stream ? 'streamed' : 'unstreamed'})`, async () => {
         faulty.always(place === 'judge' ? chatFailure(500) : stream ? chatStream() : chatAnswer());
         sound.always(stream ? chatStream() : chatAnswer());
         const before = await gateway.balance(key);
@@ -129,7 +129,7 @@ describe('A faulty adapter', () => {
     }
   }
 
-  it('that throws for an error answer has the same effect as one that reports it: the next candidate answers', async () => {
+  it('has the same effect as a sound adapter that reports an error answer: the next candidate answers', async () => {
     faulty.always(respond({ body: { ok: false, why: 'no' } }));
     sound.always(chatAnswer());
     const before = await gateway.balance(key);
@@ -152,7 +152,7 @@ describe('A faulty adapter', () => {
   });
 
   for (const stream of [false, true]) {
-    it(`that reports impossible counts causes an estimated usage, and the hold ends (${stream ? 'streamed' : 'unstreamed'})`, async () => {
+    it(`that reports impossible token counts causes an estimated charge, and the hold ends (${stream ? 'streamed' : 'unstreamed'})`, async () => {
       faulty.always(stream ? chatStream() : chatAnswer());
       const answer = await call('absurd', stream);
       expect(answer.status, answer.text).to.equal(200);
@@ -162,7 +162,7 @@ describe('A faulty adapter', () => {
     });
   }
 
-  it('that reports impossible counts shows in the metric of estimated usages by upstream', async () => {
+  it('that reports impossible token counts raises the metric of estimated usages for its upstream', async () => {
     const { text } = await gateway.admin('GET', '/metrics');
     expect(text).to.include('tollgate_usage_estimated_total{upstream="faulty-absurd"} 2');
   });
@@ -183,7 +183,7 @@ describe('A faulty adapter', () => {
   });
 });
 
-describe('An unusable adapter of a package', () => {
+describe('An adapter or driver of a package', () => {
   const REGISTERING = (dist: string, register: string, name = 'outside') => `
 const chat = require('${dist}/plugins/upstreams/chat.js').default;
 const { registerAdapter } = require('${dist}/exports/upstream.js');
@@ -203,7 +203,7 @@ module.exports = pluginManifest(definePlugin({
     ['adapter', "registerAdapter({ ...chat, name: 'twin' })"],
     ['driver', "registerSupplier({ contract: 'supplier/1', name: 'twin', schema: {}, open: () => undefined })"],
   ] as const)
-    it(`prevents the start, and the error names both packages, if two ${kind}s have one name`, async () => {
+    it(`prevents the start if two packages register ${kind}s with one name, and the error names both packages`, async () => {
       const dist = dirname(await builtServer());
       const [first, second] = ['first', 'second'].map((name) =>
         temporaryFolder({ 'index.js': REGISTERING(dist, register, name) }),

@@ -110,7 +110,7 @@ describe('The gateway, between client and upstream,', () => {
 });
 
 describe('Two upstreams', () => {
-  it('are chosen by strategy: the cheapest for cost, the official one for quality', async () => {
+  it('are chosen by strategy: the cheapest one for `cost`, the official one for `quality`', async () => {
     const [upstream, cheap] = await Promise.all([startUpstream(), startUpstream()]);
     const cheapModel = { [MODEL]: { price: { input: 1, output: 2 } } };
     const gateway = await startGateway({

@@ -14,7 +14,7 @@ const PDF_BASE64 = {
 };
 const IMAGE_URL = { type: 'image', source: { type: 'url', url: 'https://files.example/large.png' } };
 
-describe('For content that the vendor reads from elsewhere, the gateway', () => {
+describe('For request members that may make the vendor read other content, the gateway', () => {
   const upstream = useUpstream();
 
   const gateway = useGateway(() => ({
@@ -114,7 +114,7 @@ describe('For content that the vendor reads from elsewhere, the gateway', () => 
     expect(status, text).to.equal(200);
   });
 
-  it('refuses an unknown member with `unknownMembers: refuse`', async () => {
+  it('refuses an unknown member if the setting `unknownMembers` is `refuse`', async () => {
     const { key } = await gateway.newCustomer('1');
     const { status, json } = await gateway.call('/speed/v1/messages', { key, body: ask({ brand_new: true }) });
     expect([status, json.error.code, json.error.param]).to.deep.equal([400, 'NOT_SUPPORTED', 'brand_new']);
@@ -132,7 +132,7 @@ describe('The largest possible output of a call', () => {
 
   const withoutLimit = { model: MODEL, messages: [{ role: 'user', content: 'Hello' }] };
 
-  it('is inserted as the output limit into the forwarded body of a call without one, with `withoutLimit: insert`', async () => {
+  it('is inserted as the output limit into a forwarded body that has none, with the setting `withoutLimit: insert`', async () => {
     upstream.always(chatAnswer());
     const { key } = await gateway.newCustomer('10');
     expect((await gateway.call('/cost/v1/chat/completions', { key, body: withoutLimit })).status).to.equal(200);

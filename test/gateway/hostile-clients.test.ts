@@ -219,7 +219,7 @@ describe('Hostile clients', function () {
     }
 
     for (const [what, lines] of Object.entries(FORMS)) {
-      it(`with ${what} gets 400 in the gateway's envelope, and no upstream is called`, async () => {
+      it(`with ${what} gets 400 in the gateway's error envelope, and no upstream is called`, async () => {
         const shown = what === 'two credentials' ? '' : `\r\nx-api-key: ${key}`;
         const rest = lines.map((line) => filled(line, key)).join('\r\n');
         // The bytes after the head must not count as another request.
@@ -231,14 +231,14 @@ describe('Hostile clients', function () {
       });
     }
 
-    describe('with a target that is no path and no whole address', () => {
+    describe('with an unusual request target', () => {
       const asked = (method: string, target: string, more = '') =>
         `${method} ${target} HTTP/1.1\r\nHost: x\r\n${more}\r\n`;
       const upgrade = 'Connection: upgrade\r\nUpgrade: websocket\r\n';
       const good = 'GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n';
       const refused = /^HTTP\/1\.1 400 .*"code":"(?:MALFORMED_REQUEST|INVALID_FIELD)"/s;
 
-      it('gets 400 at both listeners, even as an upgrade request or pipelined', async () => {
+      it('gets 400 at both listeners if the target is neither a path nor a URL, even as an upgrade or pipelined request', async () => {
         const token = `Authorization: Bearer ${gateway.adminToken}\r\n`;
         const send = (url: string, text: string) => rawRequest(url, Buffer.from(text, 'latin1'));
         const methods = (target: string) => ['GET', 'POST', 'CONNECT', ...(target === '*' ? [] : ['OPTIONS'])];
@@ -305,7 +305,7 @@ describe('Hostile clients', function () {
       expect(line).to.include({ route: 'broken', status: 431, code: 'HEADERS_TOO_LARGE' });
     });
 
-    it('that expects 100-continue gets it before the answer', async () => {
+    it('that expects 100-continue gets the interim answer 100 before the final answer', async () => {
       const rest = filled(
         `\r\nx-api-key: ${key}\r\nexpect: 100-continue\r\nconnection: close\r\ncontent-length: LENGTH`,
         key,
@@ -325,7 +325,7 @@ describe('Hostile clients', function () {
       expect(upstream.calls.length).to.be.at.most(1);
     });
 
-    it('on ten connections with 1,000 pipelined requests without a key each does not delay another client', async () => {
+    it('on ten connections, each with 1,000 pipelined requests without an API key, does not delay another client', async () => {
       const { hostname, port } = new URL(gateway.url);
       const refused = 'POST /v1/messages HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\n{}';
       let refusals = 0;
@@ -485,7 +485,7 @@ describe('Hostile clients', function () {
         );
     });
 
-    it("is refused if it opens with the platform's credential: vendor files, the upstream, unsigned Cloud Storage", async () => {
+    it("is refused if a vendor would open it with the platform's credential: vendor files, upstream, unsigned Cloud Storage", async () => {
       const opened = [
         'https://generativelanguage.googleapis.com/v1beta/files/abc',
         'https://generativelanguage%2Egoogleapis.com/v1beta/files/abc',
@@ -505,7 +505,7 @@ describe('Hostile clients', function () {
         );
     });
 
-    it('is refused if the call would be translated, and in a member that no request table lists', async () => {
+    it("is refused in a call that would be translated, and in a member that the gateway's request tables lack", async () => {
       for (const model of ['gemini-pro', 'vertex-pro'])
         for (const url of ['gs://bucket/x.png', 'https://storage.googleapis.com/bucket/x.png'])
           await expectRefused(

@@ -206,7 +206,7 @@ describe('An upstream that answers with hostile or unusual bytes', function () {
   });
 
   for (const [index, spelling] of SPELLINGS.entries()) {
-    it(`an upstream at a private address without allowPrivate gets no connection: ${spelling}`, async () => {
+    it(`an upstream at a private address gets no connection without the setting \`allowPrivate\`: ${spelling}`, async () => {
       const answer = await call('messages', { model: `guarded-${index}` });
       expect(answer.status).to.equal(502);
       expect(answer.json.error.details.attempts[0]).to.include({ outcome: 'connect_failed' });

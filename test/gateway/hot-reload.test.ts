@@ -255,7 +255,7 @@ describe('A reload', function () {
     });
   });
 
-  it('is the only way to change a configuration from files: the gateway refuses to apply a revision', async () => {
+  it('is the only way to change a configuration from files: the gateway refuses a configuration sent to its admin API', async () => {
     const text = await readFile(join(gateway.configFolder, 'gateway.config.yml'), 'utf8');
     for (const [path, body] of [
       ['/admin/v1/config/revisions', { text }],

@@ -80,7 +80,7 @@ describe('Idempotency-Key at two nodes', function () {
     }
   });
 
-  it('recognises a charged call after Redis was emptied and filled from Postgres', async () => {
+  it('recognizes a charged call after Redis was emptied and filled from Postgres', async () => {
     const { key } = await nodes[0].newCustomer('10');
     upstream.always(messagesAnswer({ usage: USAGE }));
     const first = await call(nodes[0], key);
@@ -102,7 +102,7 @@ describe('Idempotency-Key at two nodes', function () {
     expect(upstream.calls).to.have.length(1);
   });
 
-  it('charges once for a call that is open while Redis is emptied, together with its later repetition', async () => {
+  it('charges a call only once if it is open while Redis is emptied and is repeated later', async () => {
     const { key } = await nodes[0].newCustomer('10');
     upstream.always(messagesAnswer({ usage: USAGE }));
     const earlier = await nodes[0].call('/v1/messages', { key, body: ask() });
@@ -134,7 +134,7 @@ describe('Idempotency-Key at two nodes', function () {
   });
 
   // Keep this test last, because it leaves one node.
-  it('refuses repetitions of a call whose node was killed until its lease ends without a charge, then runs a new call', async () => {
+  it('refuses repetitions of a call whose node was killed until its hold expires uncharged, then runs a new call', async () => {
     const { key } = await nodes[0].newCustomer('10');
     upstream.next(neverAnswer());
     upstream.always(messagesAnswer({ usage: USAGE }));

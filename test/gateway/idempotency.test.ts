@@ -120,7 +120,7 @@ describe('Idempotency-Key of model calls', () => {
     expect(await spent(key)).to.equal(cost);
   });
 
-  it('belongs to the account: another key of the account conflicts, the same value of another account does not', async () => {
+  it('belongs to the account: it conflicts under another API key of the account, but not under another account', async () => {
     const { key, accountId } = await gateway.newCustomer('10');
     const { key: stranger } = await gateway.newCustomer('10');
     const colleague = await gateway.admin('POST', `/admin/v1/accounts/${accountId}/keys`, { name: 'second' });
@@ -156,7 +156,7 @@ describe('Idempotency-Key of model calls', () => {
     expect(((await body.json()) as { error: { code: string } }).error.code).to.equal('IDEMPOTENCY_KEY_INVALID');
   });
 
-  it('accepts a key of 160 characters and does not forward it', async () => {
+  it('accepts 160 characters, and the gateway does not forward the header', async () => {
     const { key } = await gateway.newCustomer('10');
     upstream.always(messagesAnswer({ usage: USAGE }));
     const answer = await gateway.call('/v1/messages', { key, headers: keyed('k'.repeat(160)), body: ask() });

@@ -5,7 +5,7 @@ import { type Answered, startGateway, type TestGateway } from '../support/gatewa
 import { until } from '../support/until';
 import { messagesAnswer, startUpstream, type TestUpstream } from '../support/upstream';
 
-describe('An API key on two nodes with money in advance', function () {
+describe('An API key on two nodes that hold money in advance', function () {
   this.timeout(120_000);
   let upstream: TestUpstream;
   let one: TestGateway;
@@ -39,7 +39,7 @@ describe('An API key on two nodes with money in advance', function () {
     await Promise.all([one, other].flatMap((node) => Array.from({ length: 100 }, () => codeOf(node, key))));
   }
 
-  it('is refused at both nodes as soon as a change of its addresses, expiry or secret is confirmed', async () => {
+  it('is refused at both nodes once a change of its addresses, expiry or secret that rules it out is confirmed', async () => {
     const { key: first, keyId } = await one.newCustomer('100');
     await warm(first);
     const fresh = (await other.admin('POST', `/admin/v1/keys/${keyId}/rotate`, { graceSeconds: 0 })).json.key;
@@ -107,7 +107,7 @@ describe('An API key on two nodes with money in advance', function () {
     assert.equal((await other.call('/v1/balance', { method: 'GET', key: colleague })).status, 200);
   });
 
-  it('leaves no index entry of a revoked key, or of a secret whose grace ended a day ago', async () => {
+  it('leaves no index entry in Redis after it is revoked, or for a secret whose grace period ended a day ago', async () => {
     const { keyId, accountId } = await one.newCustomer('1');
     const redis = new Redis(redisUrlOf(one));
     const entries = async () => {

@@ -58,7 +58,7 @@ describe('An API key', function () {
   }
 
   describe('that expires', () => {
-    it('is refused by all routes once the key has expired, and works again when the expiry is moved', async () => {
+    it('is refused by all routes once it has expired, and accepted again after its expiry is moved later', async () => {
       const expiresAt = soon(1_500);
       const { key, keyId } = await gateway.newCustomer('1', { expiresAt });
       assert.equal(await codeOf(key), '200');
@@ -74,7 +74,7 @@ describe('An API key', function () {
       assert.equal(await codeOf(key), '200');
     });
 
-    it("is refused at the key's new expiry if that is earlier, although the node has served the key", async () => {
+    it('is refused from a new, earlier expiry on, even by a node that has already served it', async () => {
       const { key, keyId } = await gateway.newCustomer('1');
       assert.equal(await codeOf(key), '200');
       await change(keyId, { expiresAt: soon(300) });

@@ -70,7 +70,7 @@ for (const fastLane of ['true', 'false']) {
 
     after(() => gateway.kill());
 
-    it('at reloads is named in the log and counted in the metrics, unlike a plugin that creates only one timer', async () => {
+    it('at each reload is named in the log and counted in the metrics, unlike a plugin that opens one timer only once', async () => {
       expect(leaks()).to.deep.equal([]);
       const prepared = fastLane === 'true' ? 2 : 4;
       for (const times of [1, 2]) {

@@ -166,7 +166,7 @@ describe('A client that disconnects after the upstream took the request', functi
     expect(await onlyRecord()).to.include({ billing: 'released', cost: '0.00000000', status: 499 });
   });
 
-  it('gets 429 for further unstreamed calls while the gateway still drains eight of its account, but can stream', async () => {
+  it('gets 429 for more unstreamed calls while the gateway still reads eight answers for its account, but can stream', async () => {
     let answer = (): void => undefined;
     const ready = new Promise<void>((resolve) => {
       answer = resolve;
@@ -287,7 +287,7 @@ describe('A client that disconnects after the upstream took the request', functi
         ['an upstream that does not stop when it is cancelled', 'stubborn'],
         ['a pipeline with onClientAbort: drain', 'lasting'],
       ] as const)
-        it(`pays the reported usage of a stream of 12 s at ${title} (${protocol})`, async () => {
+        it(`pays the reported usage of a stream of 12 s from ${title} (${protocol})`, async () => {
           const told = await callOf(`${model} ${protocol}`);
           expect(told.record).to.include({ billing: 'actual', cost: COST, status: 200 });
           expect(told.closedEarly).to.equal(false);

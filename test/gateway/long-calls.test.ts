@@ -80,7 +80,7 @@ function calledWith(protocol: TestProtocol, id: string, name: string): readonly 
   ];
 }
 
-describe('Calls of many entries', function () {
+describe('Calls with many entries (messages, content parts or tools)', function () {
   this.timeout(120_000);
   const upstream = useUpstream();
   let key: string;
@@ -122,7 +122,7 @@ describe('Calls of many entries', function () {
 
   for (const protocol of ['messages', 'chat', 'responses'] as const) {
     for (const [what, talkOf] of Object.entries(NATIVE))
-      it(`of ${protocol} take less than 50 ms of CPU in a turn of the event loop if 300,000 ${what} go to a native upstream`, async () => {
+      it(`of ${protocol} with 300,000 ${what} for a native upstream take less than 50 ms of CPU in a turn of the event loop`, async () => {
         upstream.always(answerIn(protocol));
         const body = withTalk(protocol, `${protocol}-model`, talkOf(protocol));
         expect(await turnMsOf(protocol, body)).to.be.below(50);
@@ -180,7 +180,7 @@ describe('Calls of many entries', function () {
     }
   });
 
-  it('count in the memory of their account as received and as translated, until they end', async () => {
+  it("count towards their account's share of memory, as received and as translated, until they end", async () => {
     const text = 'a'.repeat(15_000_000);
     const body = JSON.stringify(withTalk('messages', 'chat-model', [{ role: 'user', content: text }]));
     upstream.always(neverAnswer());

@@ -125,7 +125,7 @@ describe('Customers with a markup', () => {
     expect(json.error.message).to.contain('(partner, passing)');
   });
 
-  it('are refused and not charged while their list is missing in the configuration', async () => {
+  it('are refused and not charged while the configuration lacks their price list', async () => {
     const { key } = await newCustomer({ key: 'passing' });
     expect((await call(key)).headers['x-ai-cost']).to.equal(VENDOR_USD);
     await gateway.changeConfiguration((config) => {

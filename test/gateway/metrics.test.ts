@@ -36,7 +36,7 @@ describe('The metrics', function () {
   const call = (body: Record<string, unknown> = ask(), path = '/v1/messages', by = key) =>
     gateway.call(path, { key: by, body });
 
-  it("pass promtool's checks, except for those of Node", async () => {
+  it('pass the checks of promtool, except for the metrics of Node.js', async () => {
     await call();
     const { text, headers } = await gateway.admin('GET', '/metrics');
     expect(headers['content-type']).to.equal('text/plain; version=0.0.4; charset=utf-8');
@@ -95,7 +95,7 @@ describe('The metrics', function () {
     }
   }
 
-  it('have series for as many accounts as configured and one for all others, and no counter falls', async () => {
+  it('have one series for each of the configured number of accounts and one for all others, and no counter falls', async () => {
     const highest = new Map<string, number>();
     const look = async () => {
       const samples = [...(await readMetrics(gateway))];
@@ -121,7 +121,7 @@ describe('The metrics', function () {
     expect(sum() - before).to.equal(made);
   });
 
-  it('count calls without a log line; with a small share only failed calls have a line', async () => {
+  it('count calls that have no log line, too: with a small logged share, only failed calls have a line', async () => {
     const before = linesOf(gateway, 'call').length;
     expect((await call()).status).to.equal(200);
     const refused = await call(ask({ model: MADE_UP }));

@@ -73,7 +73,7 @@ describe('The ledger', () => {
     expect((await gateway.call('/v1/messages', { key, body: ask() })).status).to.equal(200);
   });
 
-  it('counts refused calls for the calls per minute of their key, whatever the reason of the refusal', async () => {
+  it('counts refused calls towards the calls per minute of their key, whatever the reason of the refusal', async () => {
     for (const [body, status] of [
       [ask(), 402],
       ['no JSON', 400],
@@ -88,7 +88,7 @@ describe('The ledger', () => {
     }
   });
 
-  it('writes few records for a thousand refused calls of a key, which count all of them', async () => {
+  it('writes few usage records for a thousand refused calls of a key, and their counts add up to all calls', async () => {
     const { key } = await gateway.newCustomer('0');
     const startedMs = Date.now();
     for (let round = 0; round < 20; round += 1) {

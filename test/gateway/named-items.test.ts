@@ -85,7 +85,7 @@ describe('Items of earlier answers in a Responses call', () => {
     });
   }
 
-  it('of another account get 404 even beside items of the own account, and the error names the foreign item', async () => {
+  it("of another account get 404, even beside items of the caller's account, and the error names the foreign item", async () => {
     const key = await customer();
     const [mine] = await newItems(key);
     const [foreign] = await newItems(await customer());
@@ -189,7 +189,7 @@ describe('Items of earlier answers in a Responses call', () => {
     expect((await gateway.call(PATH.responses, { key, body: escaped })).status, 'an escaped key').to.equal(200);
   });
 
-  it('can be used by every account with `sharedObjects`, and make the hold cover a context window', async () => {
+  it('can be used by every account if `sharedObjects` allows it, and make the hold cover a context window', async () => {
     const key = await customer();
     expect((await naming(key, ['msg_of_the_operator'], {}, '/speed/v1/responses')).status).to.equal(200);
     const poor = await customer('1');

@@ -93,7 +93,7 @@ describe('The OpenAPI documents', () => {
         }
       });
 
-      it('have the catalogue of errors, and use only its statuses', () => {
+      it('contain the catalog of errors, and declare no error status outside of it', () => {
         const { ErrorCode } = documents[listener].components.schemas;
         expect(ErrorCode.enum).to.deep.equal(Object.keys(ERRORS));
         const catalogue = Object.entries(ERRORS).map(([code, kind]) => ({ code, ...kind }));
@@ -143,7 +143,7 @@ describe('The OpenAPI documents', () => {
       expect(PRICE.cacheWrite1h).to.equal(6);
     });
 
-    it('under the model name of the best tier, with the others as aliases, and only for models with an upstream', () => {
+    it('under the model name of the best tier, with its other names as aliases, and only for models with an upstream', () => {
       expect(billing('/v1/messages').allowedModels).to.have.members([MODEL, 'dear-only', 'chat-spoken']);
       expect(billing('/v1/messages').modelAliases[MODEL]).to.deep.equal(['acme/large']);
       expect(billing('/v1/chat/completions').allowedModels).to.include('chat-only');

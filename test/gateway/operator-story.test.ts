@@ -104,7 +104,7 @@ describe('an operator’s first customer', function () {
     );
   });
 
-  it('gets an error that says what to correct if the operator token or the address is wrong', async () => {
+  it('gets an error that says what to correct if a command has a wrong operator token or address', async () => {
     const wrong = await tollgate({ adminUrl: gateway.adminUrl, adminToken: 'wrong' }, 'accounts', 'list');
     assert.equal(wrong.status, 1);
     assert.match(wrong.notes, /refused the operator token of TOLLGATE_TOKEN.*admin-token/s);

@@ -99,7 +99,7 @@ describe('Operator tokens', function () {
     });
   }
 
-  it('must have the role owner for routes of Express Gateway, and any role for 404 and 405', async () => {
+  it('need the role owner for routes of Express Gateway, and any role to get 404 or 405', async () => {
     for (const path of ['/service-endpoints', '/pipelines', '/users', '/credentials', '/scopes', '/POLICIES'])
       for (const [role, token] of tokens)
         assert.equal((await ask(token, path)).status, role === 'owner' ? 200 : 403, `${role} at ${path}`);
@@ -247,7 +247,7 @@ describe('A configuration that a token of the role `write` applies', function ()
     ],
   ];
   for (const [place, list, change] of refusedNames) {
-    it(`is refused if it names a variable that the node's file does not name, as ${place}`, async () => {
+    it(`is refused if it names an environment variable that the node's configuration file does not name, as ${place}`, async () => {
       const { status, json } = await apply(change);
       assert.deepEqual([status, json.error?.code], [409, 'CONFIGURATION_INVALID'], JSON.stringify(json));
       const [{ message, line }] = json.error.details.problems;
@@ -261,7 +261,7 @@ describe('A configuration that a token of the role `write` applies', function ()
     });
   }
 
-  it("may name what the node's file names, CREDENTIAL_ENV and CONFIG_ENV", async () => {
+  it("may name the environment variables that the node's file names, or that CREDENTIAL_ENV and CONFIG_ENV list", async () => {
     const { key } = await gateway.newCustomer('1');
     const kept = await apply((acme) => {
       acme['weight'] = 2;
@@ -277,7 +277,7 @@ describe('A configuration that a token of the role `write` applies', function ()
     assert.deepEqual([call?.path, call?.headers['x-api-key']], ['/listed/v1/messages', 'the-listed-credential']);
   });
 
-  it('needs CREDENTIAL_ENV for a variable that the file names only as a text', async () => {
+  it('may read a credential from a variable that the file names only inside a text if CREDENTIAL_ENV lists it', async () => {
     const { status, json } = await apply((acme) => {
       acme['credential'] = { env: 'OWN_TIER' };
     });

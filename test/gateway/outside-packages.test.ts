@@ -126,7 +126,7 @@ describe('A third-party package with plugins, policies and an adapter', () => {
     });
   });
 
-  it('can answer with its error from a route', async () => {
+  it('can answer with its own error from a route that it adds', async () => {
     const { status, json } = await gateway.call('/one?refuse', { method: 'GET' });
     expect([status, json.error.code]).to.deep.equal([403, 'SUBJECT_REFUSED']);
   });

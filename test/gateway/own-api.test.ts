@@ -211,7 +211,7 @@ describe("the gateway's own API", () => {
   /** Returns the newest audit row. */
   const audited = async () => (await gateway.admin('GET', '/admin/v1/audit?limit=1')).json.items[0];
 
-  it('is covered by these tests, which find at least ten changing routes and six routes with keys', () => {
+  it('is covered by these tests, which find at least ten routes that change something and six that take API keys', () => {
     assert.ok(changing.length >= 10 && keyRoutes.length >= 6);
   });
 
@@ -332,7 +332,7 @@ describe("the gateway's own API", () => {
       ...keyRoutes.map((route) => [route, PUBLIC_BODIES[nameOf(route)]] as const),
     ].flatMap(([route, body]) => (body === undefined ? [] : [[route, body]]));
 
-    it('has an example in these tests for every route with a body', () => {
+    it('has an example in these tests for every route that accepts a body', () => {
       const missing = [...changing, ...keyRoutes]
         .filter(({ method }) => ['POST', 'PUT', 'PATCH'].includes(method))
         .filter((route) => !(nameOf(route) in CHANGES || nameOf(route) in PUBLIC_BODIES));

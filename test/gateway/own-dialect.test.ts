@@ -81,7 +81,7 @@ describe('The example adapter of docs/writing-a-dialect.md', () => {
       { kind: 'words', words: 'Gott' },
     ];
 
-    it(`answers an unstreamed ${protocol} call, which is charged exactly`, async () => {
+    it(`answers an unstreamed ${protocol} call, and the client pays exactly the price of its usage`, async () => {
       acme.next(respond({ body: { words: 'Grüß Gott', why: 'done', counted: COUNTED } }));
       const answered = await gateway.call(PATH[protocol], { key, body: askIn(protocol, { model: 'acme-1' }) });
       expect(answered.status).to.equal(200);
@@ -94,7 +94,7 @@ describe('The example adapter of docs/writing-a-dialect.md', () => {
       expect(asked?.json).to.deep.include({ say: [{ who: 'human', words: 'Hello' }], most: 200, live: false });
     });
 
-    it(`streams to a ${protocol} client, and the stream is charged exactly`, async () => {
+    it(`streams to a ${protocol} client, and the client pays exactly the price of its usage`, async () => {
       acme.next(acmeStream(...words, { kind: 'over', why: 'done', counted: COUNTED }));
       const answered = await gateway.call(PATH[protocol], {
         key,

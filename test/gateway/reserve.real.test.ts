@@ -7,8 +7,8 @@ import { startRedis } from '../support/redis';
 import { until } from '../support/until';
 import { messagesStream, startUpstream } from '../support/upstream';
 
-describe('A reserve', () => {
-  it('that Redis executes after its timeout has its hold returned, and the call gets 503', async () => {
+describe('A reserve (the operation that takes the hold of a call)', () => {
+  it("that Redis executes after the reserve's timeout has its hold returned, and the call gets 503", async () => {
     const [redis, postgres] = await Promise.all([startRedis(), startPostgres()]);
     const stores = { redisUrl: redis.url, databaseUrl: await postgres.createDatabase() };
     const upstream = await startUpstream();

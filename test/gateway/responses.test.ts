@@ -203,7 +203,7 @@ describe('The Responses endpoint', () => {
       expect((await gateway.call(PATH.responses, { key: poor, body: hidden })).status).to.equal(402);
     });
 
-    it('refuses a tool whose keys upstreams could read differently, wherever its schema ends', async () => {
+    it("refuses a tool with JSON keys that differ only in case, before or after the tool's schema", async () => {
       for (const more of [
         { Execution: 'server' },
         { parameters: { additionalProperties: false }, EXECUTION: 'server' },

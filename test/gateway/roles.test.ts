@@ -52,7 +52,7 @@ describe('Roles of messages', () => {
       expect(upstream.calls).to.have.length(0);
     });
 
-    it('a Chat call accepts other roles, and an unknown one is refused with another message', async () => {
+    it('a Chat call accepts the roles of Chat, and an unknown role is refused with a list of them', async () => {
       upstream.next(chatAnswer());
       const accepted = await gateway.call('/v1/chat/completions', { key, body: ask(withRole('developer')) });
       expect(accepted.status, accepted.text).to.equal(200);
@@ -68,7 +68,7 @@ describe('Roles of messages', () => {
     before(() => start(narrow));
     after(() => gateway?.stop());
 
-    it('a system message in a Messages call is refused with the message that clients recognise', async () => {
+    it('a system message in a Messages call is refused with the message that clients recognize', async () => {
       const answer = await gateway.call('/v1/messages', { key, body: ask(withRole('system')) });
       expect(answer.status).to.equal(400);
       expect(answer.json.error).to.include({

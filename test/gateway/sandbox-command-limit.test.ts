@@ -55,7 +55,7 @@ describe('the command limits of sandboxes', function () {
     expectRefused(await begin(1));
   });
 
-  it('allow `followersPerSandbox` clients to follow commands of a sandbox, and another when one disconnects', async () => {
+  it('allow `followersPerSandbox` clients to follow commands of a sandbox, and another client once one disconnects', async () => {
     const following = [await follow(), await follow()];
     const third = await follow();
     expect(third.statusCode).to.equal(429);
@@ -71,7 +71,7 @@ describe('the command limits of sandboxes', function () {
     for (const body of [next, following[0]?.body]) body?.on('error', () => undefined).destroy();
   });
 
-  it('allow another command once one has ended', async () => {
+  it('allow another command once a running command has ended', async () => {
     await gateway.call(`/v1/sandboxes/${ids[0]}/commands/${running[0]}/signal`, { key, body: { signal: 'SIGKILL' } });
     await until('another may run', async () => (await begin(0)).status === 201);
   });

@@ -36,7 +36,7 @@ describe('The creation of a sandbox', function () {
 
   const post = (key: string, body: unknown): Promise<Answered> => gateway.call('/v1/sandboxes', { key, body });
 
-  it('gets 503 while the ledger answers late, and its repetition uses the hold that already exists', async () => {
+  it('gets 503 while the ledger answers late, and a repetition of the request uses the hold of the first request', async () => {
     const { key, accountId } = await gateway.newCustomer('5');
     await gateway.call('/v1/offerings', { method: 'GET', key });
     await redis.client('PAUSE', 5_000, 'WRITE');
@@ -115,7 +115,7 @@ describe('The creation of a sandbox', function () {
     await terminate(gateway, key, made.id);
   });
 
-  it('is cancelled if it stays unfinished: its hold is returned and its idempotency key is free', async () => {
+  it('is cancelled if it stays unfinished: its hold is released, and its idempotency key can be used again', async () => {
     const { key, accountId } = await gateway.newCustomer('10');
     const made = await createSandbox(gateway, key, creation('finished'));
     const long = new Date(Date.now() - 120_000);

@@ -112,14 +112,14 @@ describe('The creation of a sandbox', function () {
       assert.ok(Number(answer.headers['retry-after']) > 0);
     });
 
-    it('with 401 without a key, and no refusal uses up its idempotency key', async () => {
+    it('with 401 without an API key, and a refused creation does not use up its idempotency key', async () => {
       assert.equal((await gateway.call('/v1/sandboxes', { body: creation('a') })).status, 401);
       const made = await createSandbox(gateway, key, creation('a'));
       assertBooksAreClosed(await terminate(gateway, key, made.id));
     });
   });
 
-  it('gets 402 if the balance does not cover the first ten minutes and the end, and succeeds after a credit', async () => {
+  it('gets 402 if the balance does not cover the first ten minutes and the termination, and succeeds after a credit', async () => {
     const { key, accountId } = await gateway.newCustomer('0.65999999');
     const answer = await post(key, creation('poor'));
     assertRefused(answer, 402, 'INSUFFICIENT_BALANCE');
@@ -133,12 +133,12 @@ describe('The creation of a sandbox', function () {
     assertBooksAreClosed(await terminate(gateway, key, made.id));
   });
 
-  it('is refused with 402 KEY_LIMIT_EXCEEDED if the limit of the key does not cover it', async () => {
+  it('is refused with 402 KEY_LIMIT_EXCEEDED if the money limit of the API key does not cover its hold', async () => {
     const { key } = await gateway.newCustomer('5', { balanceLimit: '0.50' });
     assertRefused(await post(key, creation('limited')), 402, 'KEY_LIMIT_EXCEEDED');
   });
 
-  it('creates one row, one instance and one hold if it is sent 50 times at once with one idempotency key', async () => {
+  it('creates one row, one instance and one hold if a client sends it 50 times at once with one idempotency key', async () => {
     const { key } = await gateway.newCustomer('100');
     const before = await instances();
     const answers = await Promise.all(Array.from({ length: 50 }, () => post(key, creation('fifty'))));
@@ -158,7 +158,7 @@ describe('The creation of a sandbox', function () {
     assertBooksAreClosed(await terminate(gateway, key, id));
   });
 
-  it('returns the existing sandbox if it is repeated, and 409 with another selection or policy', async () => {
+  it('returns the existing sandbox to a repeated request, and 409 if the repetition has another selection or policy', async () => {
     const { key } = await gateway.newCustomer('10');
     const quote = await gateway.call('/v1/quotes', { key, body: { offeringId: SMALL_ID } });
     // The hold covers ten minutes in advance and one for the end.

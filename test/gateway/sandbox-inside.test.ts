@@ -9,7 +9,7 @@ import { until } from '../support/until';
 
 const MANY_VARIABLES = Object.fromEntries(Array.from({ length: 20 }, (_, index) => [`A${index}`, 'x'.repeat(60_000)]));
 
-describe('inside a running sandbox', () => {
+describe('Inside a running sandbox,', () => {
   let gateway: TestGateway;
   let box: RunningSandbox;
 
@@ -127,7 +127,7 @@ describe('inside a running sandbox', () => {
       });
     }
 
-    it('has no network, so its offering has no ports, and reaches neither the admin listener nor the public one', async () => {
+    it('has no network: it reaches neither the admin listener nor the public one, and its offering has no ports', async () => {
       const [offering] = (await gateway.call('/v1/offerings', { method: 'GET', key: box.key })).json;
       expect(offering.capabilities).to.deep.equal({ exec: true, backgroundExec: true, files: true, ports: false });
       expect((await get('/ports/8000')).json.error.code).to.equal('NOT_SUPPORTED');
@@ -138,7 +138,7 @@ describe('inside a running sandbox', () => {
       }
     });
 
-    it('with a working folder that exists only on the host is refused like one with a missing folder', async () => {
+    it('gets the same refusal for a working folder that exists only on the host as for a missing folder', async () => {
       const answers = await Promise.all([gateway.dataFolder, '/nowhere'].map((cwd) => run('pwd', { cwd })));
       const [first, second] = answers.map(({ status, json }) => [status, json.error]);
       expect(first).to.deep.equal(second);
@@ -226,7 +226,7 @@ describe('inside a running sandbox', () => {
       expect((await get('/files?path=large')).json.error.code).to.equal('FILE_TOO_LARGE');
     });
 
-    it('that grows while it is read is returned in its length at the start, and the next answer is complete', async () => {
+    it('that grows during a download is returned with its length at the start, and the next download is complete too', async () => {
       const { json } = await run('while :; do echo x >> grows; done', { background: true });
       await until('it grows', async () => (await get('/files/list')).text.includes('grows'));
       for (let again = 0; again < 5; again += 1) {
@@ -251,7 +251,7 @@ describe('inside a running sandbox', () => {
       expect([asJson.status, asJson.json.error.code]).to.deep.equal([413, 'FILE_TOO_LARGE']);
     });
 
-    it('outside the sandbox gets PATH_INVALID: by "..", NUL, a folder of the kernel or a link to one', async () => {
+    it('outside the sandbox gets PATH_INVALID: a path with "..", NUL or a kernel folder, or a link to such a folder', async () => {
       await run('ln -sf /proc/self/environ out; ln -sfn / top');
       for (const path of ['../x', 'a/../../x', '/proc/version', 'a\0b', 'out', 'top/proc/version']) {
         const answers = [

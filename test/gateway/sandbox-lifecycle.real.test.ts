@@ -35,7 +35,7 @@ describe('A sandbox whose worker or ledger fails', function () {
     await database('sandboxes').where({ id }).update(lease);
   }
 
-  it('runs one change at a time: another change gets 409, a repetition the same operation; a termination cancels it', async () => {
+  it('runs one change at a time: another change gets 409, a repetition gets the same operation, a termination cancels it', async () => {
     const { key } = await gateway.newCustomer('10');
     const { id, stateVersion } = await running(gateway, key, 'busy', { policy: { resumeOnAccess: true } });
     await hold(id);

@@ -136,7 +136,7 @@ describe('A sandbox, from its creation to its end,', function () {
     }
   }
 
-  it('refuses what its offering does not support, commands while suspended, and all changes after its end', async () => {
+  it('refuses actions that its offering does not support, commands while it is suspended, and all changes after its end', async () => {
     const { key } = await gateway.newCustomer('10');
     const bare = await running(gateway, key, 'bare', { selection: { offeringId: offeringId('bare') } });
     await assertNotInside(key, bare.id, 409, 'NOT_SUPPORTED');

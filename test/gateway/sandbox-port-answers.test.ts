@@ -105,7 +105,7 @@ describe('a port whose server sends malformed answers', function () {
     expect(JSON.parse(text).error.message).to.be.a('string');
   });
 
-  describe('with an upgrade request', () => {
+  describe('on an upgrade request', () => {
     const upgrade = (path: string) => {
       const { pathname, host } = new URL(opened.url);
       const headers = { host, connection: 'Upgrade', upgrade: 'websocket', ...opened.headers };

@@ -45,7 +45,7 @@ describe('a port with its own host name', () => {
     expect(opened.url).to.equal(`https://${PORT}-${box.id}.${DOMAIN}:8443/`);
   });
 
-  it('receives every path, including those of the gateway', async () => {
+  it('receives every path, including paths that the gateway itself serves at its own host', async () => {
     for (const path of ['/', '/v1/offerings', '/v1/messages?a=b', '/healthz', '/openapi.json']) {
       const answer = await ask(path);
       expect([answer.status, answer.text]).to.deep.equal([200, path]);
@@ -53,7 +53,7 @@ describe('a port with its own host name', () => {
     expect((await ask('/')).headers).to.not.have.property('content-security-policy');
   });
 
-  it('must name a valid port of the sandbox: any other host below the domain gets 400 or 404', async () => {
+  it('is reached only if the host names a valid port of the sandbox: other hosts below the domain get 400 or 404', async () => {
     for (const host of [
       `x.${DOMAIN}`,
       `${PORT + 1}-${box.id}.${DOMAIN}`,
@@ -68,7 +68,7 @@ describe('a port with its own host name', () => {
     expect((await ask('/x', `${PORT}-${box.id.toUpperCase()}.Boxes.Test:8443`)).text).to.equal('/x');
   });
 
-  it('reaches no other server, whatever the request target has before its first slash, even with an upgrade', async () => {
+  it('leads to no other server, whatever text the request target has before its first slash, even on an upgrade', async () => {
     const canary = await startCanary();
     const headers = { ...opened.headers, host: `${PORT}-${box.id}.${DOMAIN}` };
     const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);

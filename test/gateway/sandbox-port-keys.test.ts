@@ -22,7 +22,7 @@ interface Opened {
   readonly headers: Record<string, string>;
 }
 
-describe('a token of a port', () => {
+describe('the token for a port of a sandbox', () => {
   let gateway: TestGateway;
   let box: RunningSandbox;
 
@@ -60,7 +60,7 @@ describe('a token of a port', () => {
     return socket;
   };
 
-  it('is refused once the key that made it is revoked, and tokens of other keys stay valid', async () => {
+  it('is refused once the API key that made it is revoked, and tokens of other API keys stay valid', async () => {
     const [first, second] = [await open(box.key), await secondKey()];
     const bySecond = await open(second.key);
     const socket = await upgrade(bySecond);
@@ -72,7 +72,7 @@ describe('a token of a port', () => {
     await ended;
   }).timeout(30_000);
 
-  it('is refused once the key that made it has expired', async () => {
+  it('is refused once the API key that made it has expired', async () => {
     const second = await secondKey({ expiresAt: new Date(Date.now() + 2_000).toISOString() });
     const bySecond = await open(second.key);
     const socket = await upgrade(bySecond);

@@ -94,7 +94,7 @@ describe('a port of a running sandbox', () => {
     expect((await box.get('/ports/70000')).json.error.code).to.equal('PORT_INVALID');
   });
 
-  it('loses its connection when the client disconnects', async () => {
+  it('closes the connection to its server when the client disconnects', async () => {
     const { body } = await ask('hang');
     const pieces = body[Symbol.asyncIterator]();
     await pieces.next();
@@ -115,7 +115,7 @@ describe('a port of a running sandbox', () => {
     await until('the server knows', async () => (await box.get('/files?path=left-socket')).status === 200);
   });
 
-  it('is closed once it is revoked, including open connections', async () => {
+  it('closes all connections, including open ones, once the owner of the sandbox revokes the port', async () => {
     const socket = await openSocket();
     const heard = read(socket);
     await until('the upgrade', () => heard().includes('\n{'));

@@ -25,7 +25,7 @@ describe('The metrics of sandboxes', function () {
       return counts.every((count, at) => count === (wanted[STATES[at] ?? ''] ?? 0)) ? metrics : undefined;
     });
 
-  it('count the sandboxes that have not ended by state, and show the money that they hold', async () => {
+  it('count, by state, the sandboxes that have not ended, and show the money that is held for them', async () => {
     const { key } = await gateway.newCustomer('10');
     await shown({});
     const one = await running(gateway, key, 'running');

@@ -42,7 +42,7 @@ describe('Traces of sandboxes', function () {
     expect(span.endMs).to.be.greaterThan(span.startMs);
   });
 
-  it('have a span of a command, as long as the command, in the trace of the client', async () => {
+  it('have a span of each command, with the duration of the command, in the trace of the client', async () => {
     const headers = { traceparent: `00-${TRACE}-${SPAN}-01` };
     const command = `sleep 0.2; echo '${OUTPUT}'; exit 7`;
     const { json } = await box.post('/commands', { command, env: { SECRET } }, headers);

@@ -33,7 +33,7 @@ describe('With only base URL and key changed, the official SDK', () => {
   const prompt = { model: MODEL, max_tokens: 50, messages: [{ role: 'user' as const, content: 'Hello' }] };
 
   describe('@anthropic-ai/sdk', () => {
-    it('streams, and its helper assembles the message with its cost', async () => {
+    it('reads a stream, and its helper assembles the message with the cost', async () => {
       upstream.next(messagesStream({ texts: ['Hi ', 'there'], usage: { input: 12, output: 3 } }));
       const stream = anthropic.messages.stream(prompt);
       const texts: string[] = [];
@@ -71,7 +71,7 @@ describe('With only base URL and key changed, the official SDK', () => {
   });
 
   describe('openai', () => {
-    it('streams, and the last chunk has the usage with the cost', async () => {
+    it('reads a stream whose last chunk has the usage with the cost', async () => {
       upstream.next(chatStream({ texts: ['Hi ', 'there'], usage: { input: 12, output: 3 } }));
       const stream = await openai.chat.completions.create({ ...prompt, stream: true });
       const chunks = [];

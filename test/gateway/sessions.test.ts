@@ -39,7 +39,7 @@ describe('The session of a call', () => {
     return (json.items as { requestId: string }[]).map(({ requestId }) => requestId);
   };
 
-  it('is in the usage record of the call together with the agent, as the headers name both', async () => {
+  it('is stored in the usage record of the call, as is the id of the agent; the client names both in headers', async () => {
     const headers = { 'x-claude-code-session-id': SESSION, 'x-claude-code-agent-id': 'agent-a1' };
     expect(await recorded(headers)).to.include({ sessionId: SESSION, agentId: 'agent-a1' });
     expect(await recorded({})).to.include({ sessionId: null, agentId: null });

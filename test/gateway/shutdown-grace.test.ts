@@ -16,7 +16,7 @@ const WORDS = { texts: Array.from({ length: 10_000 }, () => 'word '), delayMs: 2
 /** A stream larger than the buffers between an upstream and a client that does not read. */
 const LONG = longStream(192);
 
-describe('A stop while calls run that would not end', function () {
+describe('A stop of a process whose calls would not end', function () {
   this.timeout(120_000);
   const upstream = useUpstream();
   let key: string;
@@ -111,7 +111,7 @@ describe('A stop while calls run that would not end', function () {
   });
 });
 
-describe('A stop while clients do not read their streams', function () {
+describe('A stop of a process whose clients do not read their streams', function () {
   this.timeout(120_000);
   const records = {} as Record<'stalled' | 'reading', Record<string, unknown>>;
   let upstream: TestUpstream;
@@ -156,7 +156,7 @@ describe('A stop while clients do not read their streams', function () {
     await upstream?.stop();
   });
 
-  it('charges a client that has read nothing for more than a second for the part that was read', () => {
+  it('charges the part already received from the upstream to a client that has read nothing for more than a second', () => {
     const { stalled } = records;
     expect(stalled).to.include({ billing: 'partial', errorCode: 'DRAINING', inputTokens: 10 });
     expect(stalled['outputTokens']).to.be.within(65_536 / 4, (192 * 65_536) / 4 - 1);
@@ -168,7 +168,7 @@ describe('A stop while clients do not read their streams', function () {
   });
 });
 
-describe('A stop while calls of disconnected clients are read to their ends', function () {
+describe('A stop of a process that still reads the answers for disconnected clients', function () {
   this.timeout(120_000);
   const GRACE_MS = 3_000;
   const records = {} as Record<'ended' | 'stream' | 'unstreamed', Record<string, unknown>>;
@@ -218,7 +218,7 @@ describe('A stop while calls of disconnected clients are read to their ends', fu
     await upstream?.stop();
   });
 
-  it('waits for the grace period', () => {
+  it('waits for these answers until the grace period ends', () => {
     expect(stoppedWithinMs).to.be.above(GRACE_MS);
   });
 

@@ -51,7 +51,7 @@ describe('The process', function () {
     ],
   ];
   for (const [title, , message] of broken) {
-    it(`exits with 78 and says what to do for ${title}`, () => {
+    it(`exits with code 78 and says what to do for ${title}`, () => {
       const { code, output } = ends.get(title) ?? { code: undefined, output: 'was not started' };
       expect(code, output).to.equal(78);
       expect(output).to.match(message);
@@ -60,7 +60,7 @@ describe('The process', function () {
     });
   }
 
-  it('exits with 78 if its port is already taken, and names the variable to set', async () => {
+  it('exits with code 78 if its port is already taken, and names the variable to set', async () => {
     const other = createServer();
     await new Promise<void>((done) => other.listen(0, '127.0.0.1', done));
     const address = other.address();
@@ -71,7 +71,7 @@ describe('The process', function () {
     expect(output).to.match(new RegExp(`Port ${port} is already in use.*PORT`));
   });
 
-  it('exits with 78 if the database is newer than the code, and names both versions', async () => {
+  it('exits with code 78 if the database is newer than the code, and names both versions', async () => {
     const gateway = await startGateway({ upstreams, own: true });
     await gateway.stop();
     const database = await databaseOf(gateway.stores);
@@ -118,7 +118,7 @@ describe('The process', function () {
     }
   });
 
-  it('reports disabled upstreams and a valid configuration with --check, and does not serve', async () => {
+  it('reports with --check that the configuration is valid and which upstreams are disabled, and serves no calls', async () => {
     const env = { PATH: process.env['PATH'] };
     const { stdout } = await promisify(execFile)(process.execPath, [await builtServer(), '--check'], { env });
     expect(stdout).to.match(/"openai" is disabled: OPENAI_API_KEY is not set \(warning\)$/m);

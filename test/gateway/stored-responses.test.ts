@@ -125,7 +125,7 @@ describe('Responses that a vendor keeps', () => {
     expect((await gateway.balance(key)).availableUsd).to.equal(availableUsd);
   });
 
-  it('can be read as many times per minute as the key may call', async () => {
+  it('can be read as many times per minute as their API key may make calls', async () => {
     const { key, id } = await newResponse(false, '10', { callsPerMinute: 3 });
     acme.always(respond({ body: { id } }));
     const read = () => gateway.call(`/v1/responses/${id}`, { method: 'GET', key });
@@ -143,7 +143,7 @@ describe('Responses that a vendor keeps', () => {
     expect(acme.calls).to.have.length(2);
   });
 
-  it('count as successes and failures in the health of the upstream, as calls do', async () => {
+  it('affect the health of their upstream when clients read them: successes and failures count as for calls', async () => {
     const { key, id } = await newResponse();
     const read = () => gateway.call(`/v1/responses/${id}`, { method: 'GET', key });
     const counted = async () => {
@@ -206,7 +206,7 @@ describe('Responses that a vendor keeps', () => {
     expect([silent.status, silent.json.error.code]).to.deep.equal([504, 'UPSTREAM_TIMEOUT']);
   });
 
-  it('are compacted by a call that is held and charged like any other', async () => {
+  it('are compacted by a call for which the gateway takes a hold and charges, as for any other call', async () => {
     const { key, id } = await newResponse();
     const before = Number((await gateway.balance(key)).availableUsd);
     const usage = responsesUsage({ input: 2_000, output: 300, cacheRead: 0, cacheWrite: 0 });

@@ -88,7 +88,7 @@ describe('Two accounts that share the cache of one credential', () => {
     expect(new Set(framed).size).to.equal(2);
   });
 
-  it('each get one cache name for one name of the client, however its JSON is spelled', async () => {
+  it('each get the same cache name for the same name of a client, however the client spells the JSON', async () => {
     upstream.always(responsesAnswer());
     const spelt = (name: string, value: string) => `{"model":"${MODEL}","input":"a","store":false,"${name}":${value}}`;
     for (const body of [
@@ -106,7 +106,7 @@ describe('Two accounts that share the cache of one credential', () => {
     expect(none).to.equal(null);
   });
 
-  it('get 400 if a call spells the member of the cache name differently, repeats it, or has a very long name', async () => {
+  it('get 400 if a call misspells the member of the cache name, repeats it, or has a very long name', async () => {
     for (const members of [
       '"promptCacheKey":"a"',
       '"Prompt_Cache_Key":"a"',
@@ -140,7 +140,7 @@ describe('Two accounts that share the cache of one credential', () => {
       expect(again).to.equal(first);
     });
 
-  it('use the cache name of a call even with `isolateCaches`, and share the cache without `isolateCaches`', async () => {
+  it('use the cache name of the call if it has one, even with `isolateCaches`; without both, they share the cache', async () => {
     isolated.always(responsesAnswer());
     upstream.always(responsesAnswer());
     const [named] = await sent(

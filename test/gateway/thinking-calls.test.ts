@@ -54,14 +54,14 @@ describe('An unstreamed call that thinks longer than `timeouts.headers`', () => 
     expect((await gateway.balance(key)).balanceUsd).to.equal((10 - Number(record['cost'])).toFixed(8));
   }
 
-  it('is not cancelled if its limit of output tokens explains the time', async () => {
+  it('is not cancelled if its limit of output tokens explains why the upstream takes so long', async () => {
     first.always(later(3_000, messagesAnswer({ usage: USAGE })));
     const answer = await call('patient', LONG);
     expect([answer.status, answer.headers['x-routing-attempts']]).to.deep.equal([200, '1']);
     expect(second.calls).to.have.length(0);
   });
 
-  it('costs its input after `timeouts.answer`, gets 504, and is retried neither by the gateway nor by an SDK', async () => {
+  it('gets 504 after `timeouts.answer`, is charged for its input, and is retried neither by the gateway nor by an SDK', async () => {
     first.always(neverAnswer());
     const answer = await call('working', LONG);
     expect([answer.status, answer.json.error.code]).to.deep.equal([504, 'UPSTREAM_TIMEOUT']);
@@ -74,7 +74,7 @@ describe('An unstreamed call that thinks longer than `timeouts.headers`', () => 
     expect(items.find(({ name }: { name: string }) => name === 'working').state).to.equal('available');
   });
 
-  it('costs its input after `timeouts.answer` even if its client has disconnected', async () => {
+  it('is charged for its input after `timeouts.answer`, even if its client has disconnected', async () => {
     first.always(neverAnswer());
     const client = new LeavingClient(gateway, PATH.messages, key, ask({ model: 'working', max_tokens: LONG }));
     await first.call(1);
@@ -92,7 +92,7 @@ describe('An unstreamed call that thinks longer than `timeouts.headers`', () => 
     expect(await onlyRecord()).to.include({ billing: 'actual', cost: '0.00450000' });
   });
 
-  it('is answered by the next upstream if its limit does not explain the time, and the silent one costs nothing', async () => {
+  it('is answered by the next upstream if its limit of output tokens does not explain the time; the first costs nothing', async () => {
     first.always(neverAnswer());
     const answer = await call('working', SHORT);
     expect([answer.status, answer.headers['x-routing-attempts']]).to.deep.equal([200, '2']);

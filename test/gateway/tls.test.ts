@@ -168,7 +168,7 @@ for (const fastLane of ['true', 'false']) {
 describe('A start with TLS', function () {
   this.timeout(120_000);
 
-  it('fails and names each wrong field and file', async () => {
+  it('fails if fields or files are wrong, and the error names each of them', async () => {
     const { folder, of } = await newCertificates();
     const missing = join(folder, 'missing.key');
     const { code, output } = await failToStart({

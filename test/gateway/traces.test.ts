@@ -165,7 +165,7 @@ describe('Traces', () => {
     expect(answered?.attributes).to.not.have.property('error.type');
   });
 
-  it('last as long as a stream, and contain the time of its first content', async () => {
+  it('have spans that last as long as the stream, and contain the time of its first content', async () => {
     first.always(messagesStream({ texts: ['one ', 'two ', 'three'], usage: USAGE, delayMs: 60 }));
     const [own, attempt] = await spansFor(await call({ stream: true, model: 'alone' }), 1);
     for (const span of [own, attempt]) {
@@ -202,7 +202,7 @@ describe('Traces', () => {
     expect(attempt?.attributes).to.include({ 'error.type': 'reset', 'tollgate.outcome': 'reset' });
   });
 
-  it('mark a call whose client disconnected, but not as failed', async () => {
+  it('show that the client of a call disconnected, but do not mark the call as failed', async () => {
     first.always(messagesStream({ texts: ['one ', 'two ', 'three'], usage: USAGE, delayMs: 300 }));
     const client = new LeavingClient(gateway, PATH.messages, key, ask({ stream: true, model: 'alone' }));
     await client.sees('one ');
@@ -258,7 +258,7 @@ describe('Traces', () => {
     expect(headers).to.include({ traceparent: `00-${TRACE}-${attempt?.spanId}-01`, tracestate: STATE });
   });
 
-  it("begin a new trace if the client's is malformed", async () => {
+  it('begin a new trace if the trace headers of the client are malformed', async () => {
     first.always(messagesAnswer({ usage: USAGE }));
     for (const traceparent of [
       `00-${TRACE}-${SPAN}`,
@@ -289,7 +289,7 @@ describe('Traces', () => {
     expect(collector.spans.filter(({ traceId }) => traceId === unsampled)).to.deep.equal([]);
   });
 
-  it('are found from the histograms: a sampled call is an exemplar of its bucket, and one that is not sampled is none', async () => {
+  it('can be found from the histograms: a sampled call is an exemplar of its bucket, an unsampled call is not', async () => {
     first.always(messagesAnswer({ usage: USAGE }));
     const unsampled = TRACE.replace('0af', '0fe');
     const [own] = await spansFor(await call({ model: 'alone' }), 1);
@@ -344,7 +344,7 @@ describe('Traces', () => {
   });
 });
 
-describe('Traces with other settings', () => {
+describe('Traces, depending on their settings,', () => {
   let upstream: TestUpstream;
   let collector: TestCollector;
 
@@ -399,7 +399,7 @@ describe('Traces with other settings', () => {
     ['is silent', 'silent'],
     ['answers 500', 500],
   ] as const)
-    it(`do not delay calls or the end of the process if the collector ${name}, which is logged once`, async () => {
+    it(`delay neither calls nor the end of the process if the collector ${name}, and the log says this once`, async () => {
       collector.answers = answers;
       const patience = { OTEL_EXPORTER_OTLP_TIMEOUT: '200', OTEL_BSP_SCHEDULE_DELAY: '10' };
       const gateway = await calling({ OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, ...patience }, 3);
@@ -413,7 +413,7 @@ describe('Traces with other settings', () => {
       expect(gateway.output().split('the collector does not accept spans')).to.have.lengthOf(2);
     });
 
-  it('are exported again once an unreachable collector has returned, which is logged', async () => {
+  it('are exported again once an unreachable collector is reachable again, and the log says this', async () => {
     const port = Number(new URL(collector.url).port);
     await collector.stop();
     const patience = { OTEL_EXPORTER_OTLP_TIMEOUT: '200', OTEL_BSP_SCHEDULE_DELAY: '10' };

@@ -152,7 +152,7 @@ describe('The bill of a translated call', () => {
           if (to !== 'gemini') expect(translated).to.deep.equal(await leave(to));
         });
 
-      it('stays within the balance, because the gateway sends a lower limit in the member that the upstream knows', async () => {
+      it('stays within the balance, because the gateway sends a lower limit of tokens in the member that the upstream knows', async () => {
         const body = askIn(from, { model, max_tokens: LARGE });
         const minE8 = await requiredE8(from, body);
         const poor = await gateway.newCustomer(fromE8(minE8));

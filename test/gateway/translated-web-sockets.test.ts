@@ -16,7 +16,7 @@ const WEATHER = { type: 'object', properties: { city: { type: 'string' } }, requ
 const TOOLS = [{ type: 'function' as const, name: 'weather', parameters: WEATHER, strict: false }];
 const CALLED = { name: 'weather', input: { city: 'Łódź' }, id: 'call_weather' };
 
-describe('A WebSocket with calls to upstreams of another protocol than Responses', () => {
+describe('A WebSocket with Responses calls to upstreams of another protocol', () => {
   const upstream = useUpstream();
   const native = useUpstream();
   let key: string;
@@ -58,7 +58,7 @@ describe('A WebSocket with calls to upstreams of another protocol than Responses
     });
 
   for (const { to, model } of ways)
-    describe(`responses to ${to}`, () => {
+    describe(`(here ${to})`, () => {
       it('streams the answer, with its usage and its exact cost', async () => {
         upstream.next(streamIn(to, { texts: ['Hi ', 'there'], usage: USAGE }));
         const events = await socket.call({ model });
@@ -99,7 +99,7 @@ describe('A WebSocket with calls to upstreams of another protocol than Responses
         expect((await records(2)).map(({ cost }) => cost)).to.deep.equal([COST, COST]);
       });
 
-      it('answers 400 to a client that names an earlier answer, which makes it send the whole conversation', async () => {
+      it('answers 400 to a client that names an earlier answer, and the client then sends the whole conversation', async () => {
         upstream.next(streamIn(to, { text: 'Hi', usage: USAGE }));
         const [{ response }] = (await socket.call({ model })).slice(-1);
         const again = TestSocket.create({ model, previous_response_id: response.id });

@@ -263,7 +263,7 @@ describe('The translation of calls for upstreams of another protocol', () => {
       ]);
     });
 
-    it('does not turn a prefilled answer into a complete one', async () => {
+    it('refuses a call with a prefilled beginning of the answer, because the upstream would begin a new answer', async () => {
       const talk = [
         { role: 'user', content: 'Name a town.' },
         { role: 'assistant', content: 'The town is' },
@@ -318,7 +318,7 @@ describe('The translation of calls for upstreams of another protocol', () => {
         expect([attempts, name, made]).to.deep.equal([0, null, []]);
       });
 
-      it('retries the call at the previous upstream, as if that were the last one', async () => {
+      it('retries the call at the previous upstream, as if that upstream were the last candidate', async () => {
         other.next(failureOf['chat'](503));
         other.next(answerOf['chat']());
         const answered = await askWarm('both');

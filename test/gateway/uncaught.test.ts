@@ -79,7 +79,7 @@ describe('An uncaught exception', function () {
     ['throw', 'uncaughtException', 'thrown in a timer'],
     ['reject', 'unhandledRejection', 'rejected and not caught'],
   ] as const) {
-    it(`lets running calls finish, refuses new ones and ends the process with 1 (${origin})`, async () => {
+    it(`lets running calls finish, refuses new ones and ends the process with exit code 1 (${origin})`, async () => {
       await start('60s');
       const running = beginStream(40, 50);
       await upstream.call(1);
@@ -105,7 +105,7 @@ describe('An uncaught exception', function () {
     });
   }
 
-  it('costs nothing for calls that it interrupts', async () => {
+  it('leaves the calls that it interrupts free of charge', async () => {
     await start('500ms');
     const running = beginStream(10_000, 20);
     await upstream.call(1);

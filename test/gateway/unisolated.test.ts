@@ -49,7 +49,7 @@ describe('A gateway that offers sandboxes without isolation', function () {
     expect(await gateway.stop()).to.equal(0);
   });
 
-  it('starts with a warning if the operator allows it; without permission, a reload that adds a supplier is refused', async () => {
+  it('starts with a warning if the operator allows it; otherwise a reload that adds such a supplier is refused', async () => {
     const env = { PUBLIC_URL: 'https://gateway.example' };
     const suppliers = UNISOLATED.plugins.sandbox.suppliers;
     const allowed = await startGateway({

@@ -45,7 +45,7 @@ function vendorThatSearches(wanted: number): Script {
   };
 }
 
-describe('What an upstream has no price for', function () {
+describe('A feature for which an upstream has no price', function () {
   this.timeout(120_000);
   const upstream = useUpstream();
 
@@ -83,7 +83,7 @@ describe('What an upstream has no price for', function () {
       .split('\n')
       .filter((line) => line.includes(part)).length;
 
-  it('is forwarded if it is a search that is only offered, and the hold covers the results that the vendor may read', async () => {
+  it('is forwarded if it is a search that the model may use, and the hold covers the results that the vendor may read', async () => {
     upstream.always(vendorThatSearches(0));
     const answered = await searching('0.06');
     expect(answered.status, answered.text).to.equal(200);
@@ -96,7 +96,7 @@ describe('What an upstream has no price for', function () {
     expect([status, Number(json.error.details.requiredUsd) > 0.04]).to.deep.equal([402, true]);
   });
 
-  it('is flagged and counted if it is used, and its tokens are charged', async () => {
+  it('is flagged in the record and counted if the model uses it, and its tokens are charged', async () => {
     upstream.always(vendorThatSearches(50));
     const answered = await searching();
     expect(answered.status, answered.text).to.equal(200);
@@ -121,7 +121,7 @@ describe('What an upstream has no price for', function () {
     expect((await sent())['tools']).to.deep.equal([{ ...tools[0], max_uses: 1 }]);
   });
 
-  it('is flagged in each call that asks for it if answers do not report it', async () => {
+  it('is flagged in each call that requests it if answers do not report its use', async () => {
     upstream.always(responsesAnswer());
     const drawn = await call(PATH.responses, askIn('responses', { tools: [{ type: 'image_generation' }] }));
     expect(drawn.status, drawn.text).to.equal(200);
@@ -158,7 +158,7 @@ describe('What an upstream has no price for', function () {
     }
   });
 
-  it('is refused with `unpricedTools: refuse`, at an upstream or for a pipeline', async () => {
+  it('is refused with `unpricedTools: refuse`, set at an upstream or for a pipeline', async () => {
     const tried: readonly [string, object, string][] = [
       [PATH.responses, askIn('responses', { model: 'strict', tools: [OFFER] }), 'tools[0].type'],
       ['/cost/v1/responses', askIn('responses', { tools: [OFFER] }), 'tools[0].type'],
@@ -178,7 +178,7 @@ describe('What an upstream has no price for', function () {
     expect(upstream.calls).to.have.length(0);
   });
 
-  it('is not speech if the model has a price for speech: then speech is held and charged', async () => {
+  it('does not include speech at a model with a price for speech: the gateway holds and charges that price', async () => {
     const usage = {
       prompt_tokens: 1_000,
       completion_tokens: 100,
@@ -207,7 +207,7 @@ describe('What an upstream has no price for', function () {
     expect(Number(spoken.json.error.details.requiredUsd)).to.be.within(0.016, 0.017);
   });
 
-  it('is not a fallback to a model of the same upstream: the gateway holds and charges the fallback', async () => {
+  it('does not include a fallback to a model of the same upstream: the gateway holds and charges the fallback', async () => {
     const iterations = [
       { type: 'message', model: MODEL, input_tokens: 1_000, output_tokens: 0 },
       { type: 'fallback_message', model: 'dearer', input_tokens: 1_000, output_tokens: 100 },
@@ -231,7 +231,7 @@ describe('What an upstream has no price for', function () {
     expect(await recordOf(unheard)).to.deep.include({ flags: ['unpriced', 'suspect'] });
   });
 
-  it('is an unknown member: the record of its call is flagged, and the log names it once for each upstream', async () => {
+  it('may be an unknown member: the record of its call is flagged, and the log names the member once per upstream', async () => {
     upstream.always(messagesAnswer());
     const asks = (model: string, more: object) => call(PATH.messages, ask({ model, ...more }));
     for (const model of [MODEL, MODEL, 'other-model', 'other-model']) {

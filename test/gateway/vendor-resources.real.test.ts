@@ -54,7 +54,7 @@ describe('Ids of objects that a vendor keeps, at two nodes,', function () {
     }
   });
 
-  it('get 503 while Postgres is unavailable, except those that the node has just received', async () => {
+  it('get 503 while Postgres is unavailable, except ids that the node has just received', async () => {
     const { key } = await nodes[0].newCustomer('10');
     await create(nodes[0], key, 'msg_before');
     link.turnTo(Number(new URL(await closedPort()).port));

@@ -96,7 +96,7 @@ describe('Ids of objects that a vendor keeps', () => {
     expect((await gateway.balance(key)).availableUsd).to.equal('10.00000000');
   });
 
-  it('may be used by all accounts with `sharedObjects`, and still belong to the first account', async () => {
+  it('may be used by all accounts with `sharedObjects`, and still belong to the account that received them first', async () => {
     const { key: owner, id } = await newContainer();
     const { key } = await gateway.newCustomer('10');
     acme.always(withContainer(id));
@@ -132,7 +132,7 @@ describe('Ids of objects that a vendor keeps', () => {
     expect(await refusal(key, continuing('msg_4th'))).to.deep.equal([404, 'KEPT_OBJECT_NOT_FOUND', 'thread']);
   });
 
-  it('make the hold cover their reported tokens and the body, instead of a context window', async () => {
+  it('make the hold cover the tokens reported for their objects and the body, instead of a context window', async () => {
     const { key } = await gateway.newCustomer('1.2');
     acme.next(messagesAnswer({ id: 'msg_long', usage: { input: 50_000, output: 10_000 } }));
     expect((await call(key, CREATE)).status).to.equal(200);
@@ -161,7 +161,7 @@ describe('Ids of objects that a vendor keeps', () => {
     expect((await call(key, continuing('msg_of_other'))).headers['x-routing-provider']).to.equal('other');
   });
 
-  it('get 429 with Retry-After until their rate-limited upstream may be called again, and it is not called', async () => {
+  it('get 429 with Retry-After while their upstream is rate limited, and the gateway does not call the upstream', async () => {
     const { key } = await gateway.newCustomer('10');
     acme.always(messagesFailure(500));
     other.always(messagesAnswer({ id: 'msg_resting' }));
@@ -228,7 +228,7 @@ describe('Ids of objects that a vendor keeps', () => {
     expect((await call(key, { container: id })).status).to.equal(200);
   });
 
-  it('get 400 in a form that upstreams could read differently', async () => {
+  it('get 400 if they have a form that different upstreams could read differently', async () => {
     const { key, id } = await newContainer();
     const raw = (text: string) =>
       gateway.call(PATH.messages, { key, body: JSON.stringify(ask()).replace(/}$/, `,"container":${text}}`) });

@@ -169,7 +169,7 @@ describe('The platform loses nothing if a client', () => {
       losesNothing({ ...IMAGES, is: detail, body, usage: { input: 10 * most + 10, output: 5 } }));
   }
 
-  it('sends images that name two details, even as members in different letter case', () => {
+  it('sends images with two `detail` members, even in different letter case', () => {
     const body = { model: 'wide-chat', messages: [{ role: 'user', content: ['{{json}}'] }] };
     const json = `${IMAGE_START},"detail":"original","detail":"low"}},${IMAGE_START},"detail":"low","Detail":"original"}}`;
     return losesNothing({ ...IMAGES, is: 'two details', body, json, usage: { input: 20_010, output: 5 } });

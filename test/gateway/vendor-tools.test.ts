@@ -95,13 +95,13 @@ describe('Tools that run at the vendor', () => {
     [[CODE], 9, 0.005],
     [[{ name: 'own', input_schema: { type: 'object' } }], 0, 0],
   ] as const) {
-    it(`make a call hold ${windows} further context windows and ${pieces} USD for ${JSON.stringify(tools)}`, async () => {
+    it(`make the hold of a call cover ${windows} further context windows and ${pieces} USD for ${JSON.stringify(tools)}`, async () => {
       const required = await held({ tools });
       expect(required).to.be.within(windows * WINDOW + pieces + REST.atLeast, windows * WINDOW + pieces + REST.atMost);
     });
   }
 
-  it('get the limit that the hold covers if the call has none', async () => {
+  it('get a limit on their uses, as many as the hold covers, if the call names no limit', async () => {
     const own = { name: 'own', input_schema: { type: 'object' } };
     await call('1', { tools: [own, SEARCH, { ...FETCH, max_uses: null }, { ...SEARCH, max_uses: 1 }, CODE] });
     expect(sentTools()).to.deep.equal([
@@ -113,7 +113,7 @@ describe('Tools that run at the vendor', () => {
     ]);
   });
 
-  it('get the limit of the model if the model has one', async () => {
+  it("get the model's limit on their uses if the model has one", async () => {
     const body = { model: 'eager', tools: [SEARCH] };
     const required = await held(body);
     expect(required).to.be.within(2 * WINDOW + 0.02 + REST.atLeast, 2 * WINDOW + 0.02 + REST.atMost);
@@ -131,7 +131,7 @@ describe('Tools that run at the vendor', () => {
     );
   });
 
-  it('are routed to upstreams with a price for them, and get 400 if none has one and they refuse it', async () => {
+  it('are routed to upstreams with a price for them, and get 400 if all upstreams of the model refuse unpriced tools', async () => {
     plain.always(answer({}));
     expect((await call('1', { tools: [SEARCH] })).headers['x-routing-provider']).to.equal('acme');
     plain.reset();
@@ -140,7 +140,7 @@ describe('Tools that run at the vendor', () => {
     expect(plain.calls).to.have.length(0);
   });
 
-  it('get 400 if they have a limit that upstreams could read differently', async () => {
+  it('get 400 if their limit has a form that different upstreams could read differently', async () => {
     const refusal = async (tools: string) => {
       const { key } = await gateway.newCustomer('1');
       const body = JSON.stringify(ask()).replace(/}$/, `,"tools":[${tools}]}`);
@@ -157,7 +157,7 @@ describe('Tools that run at the vendor', () => {
     expect(upstream.calls).to.have.length(0);
   });
 
-  it('cost one piece per call with a container if they run code', async () => {
+  it('cost the price of one container for each call that runs code in a container', async () => {
     const container = { id: 'container_priced', expires_at: '2027-01-01T00:00:00Z', skills: null };
     upstream.next(
       answer({}, { container }),
@@ -200,7 +200,7 @@ describe('Tools that run at the vendor', () => {
     });
   }
 
-  it('cost nothing where a member that searches is switched off', async () => {
+  it('cost nothing if the member that requests a search is switched off', async () => {
     upstream.always(chatAnswer({ usage: { input: 10, output: 100 } }));
     for (const off of [{ enable_search: false }, { web_search: { enable: false } }, { web_search_options: null }]) {
       const { headers } = await call('1', { ...off, model: 'eager' }, PATH.chat);

@@ -23,7 +23,7 @@ describe('A WebSocket whose node is killed in the middle of a response', functio
       system: { ledger: { leaseSeconds: 5 } },
     });
 
-  it('costs each finished call once, and nothing for the interrupted one', async () => {
+  it('is charged once for each finished call, and nothing for the interrupted call', async () => {
     const node = await start();
     const { key } = await node.newCustomer('10');
     const socket = await TestSocket.open(node, key);

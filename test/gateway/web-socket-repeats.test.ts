@@ -135,7 +135,7 @@ describe('A frame of a WebSocket that is delivered twice', function () {
     await expectCalls(1);
   });
 
-  it('counts as a repetition only in its session: not in another one, in none, or with another key', async () => {
+  it('counts as a repetition only with the same session and API key, and never without a session', async () => {
     const { key: stranger } = await gateway.newCustomer('10');
     const sockets = [
       await open(SESSION),
@@ -162,7 +162,7 @@ describe('A frame of a WebSocket that is delivered twice', function () {
     await expectCalls(1);
   });
 
-  it('does not change that other frames are refused during an answer, even frames of the same length', async () => {
+  it('does not affect other frames: they are refused during an answer, even if they have the same length', async () => {
     const proceed = heldAnswer();
     const socket = await open();
     socket.send(FRAME);

@@ -183,7 +183,7 @@ describe('A WebSocket of Responses calls', function () {
       { headers: { host: 'other.p.localhost' } },
     ));
 
-  it('is refused at the handshake if no call would be answered', async () => {
+  it('is refused at the handshake if none of its calls could be answered', async () => {
     const refusals = await Promise.all([
       refusedHandshake(gateway, undefined),
       refusedHandshake(gateway, `${key.slice(0, -1)}${key.endsWith('x') ? 'y' : 'x'}`),
@@ -200,7 +200,7 @@ describe('A WebSocket of Responses calls', function () {
     ]);
   });
 
-  it('can be open at most eight times for one key', async () => {
+  it('is refused if its API key already has eight open ones', async () => {
     const sockets = await Promise.all(Array.from({ length: 8 }, () => TestSocket.open(gateway, key)));
     const ninth = await refusedHandshake(gateway, key);
     expect([ninth.status, ninth.json.error.code, ninth.json.error.details]).to.deep.equal([
@@ -247,7 +247,7 @@ describe('A WebSocket of Responses calls', function () {
       await until('the call alone has a record', async () => (await records()).length === 1);
     }));
 
-  it('checks key, models and money at each call', () =>
+  it('checks the API key, the model and the balance at each call', () =>
     told(async (socket) => {
       await socket.call();
       const change = (body: unknown) => gateway.admin('PATCH', `/admin/v1/keys/${keyId}`, body);

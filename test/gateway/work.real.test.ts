@@ -41,7 +41,7 @@ describe('the work of a call', () => {
     await upstream.stop();
   });
 
-  it('stays within limits for promises, garbage and surviving memory if nothing delays a small call', async () => {
+  it('stays within its limits for promises, garbage and retained memory if nothing delays a small call', async () => {
     await call(WARMING_CALLS);
     await probe('counts bytes');
     await call(COUNTED_CALLS);

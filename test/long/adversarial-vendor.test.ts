@@ -98,7 +98,7 @@ const ACCOUNTS = 20;
 const FUNDS = 1_000_000;
 
 /** Sends random calls to a vendor that reports the largest usage that each body allows. */
-describe(`${CALLS} calls at a vendor that reports the most it may, seed ${SEED}`, function () {
+describe(`${CALLS} calls at a vendor that reports the maximum possible usage, seed ${SEED}`, function () {
   this.timeout(3_600_000);
   const upstream = useUpstream();
   /** What the vendor charges for each call, by the number of the call. */

@@ -225,7 +225,7 @@ describe('A configuration revision on two nodes', function () {
     assert.equal((await revisionAt(two)).lastFailure, null);
   });
 
-  it('is restored as a new revision by a rollback to its number or revision', async () => {
+  it('is restored as a new revision by a rollback to its number or its hash', async () => {
     const { number, revision } = await revisionAt(one);
     await apply(another());
     const rollback = (name: string | number, body: object = {}) =>
@@ -309,7 +309,7 @@ describe('A configuration revision on two nodes', function () {
       assert.equal((await tollgate(['show', '1'])).out, first);
     });
 
-    it('makes the command fail if a node cannot apply it, name the node and the reason, and suggest a rollback that works', async () => {
+    it('makes the command fail if a node cannot apply it; the error names the node, the reason and a working rollback', async () => {
       const before = await newest();
       const text = another((config) => {
         config['apiEndpoints'].extra = { paths: ['/${ONLY_HERE}/v1/messages'], methods: ['POST'] };

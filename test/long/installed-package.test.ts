@@ -97,7 +97,7 @@ function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null;
 }
 
-describe('The packed package, installed by npm in an empty folder,', function () {
+describe('The package, installed by npm in an empty folder', function () {
   this.timeout(600_000);
   let folder: string;
   let empty: string;
@@ -142,7 +142,7 @@ describe('The packed package, installed by npm in an empty folder,', function ()
     expect(await installedIn(empty)).to.deep.equal(new Set([...before, 'other@1.0.0']));
   });
 
-  describe('has `npx tollgate init`, which', () => {
+  describe('`npx tollgate init`', () => {
     let gateway: string;
     let child: ChildProcess | undefined;
 
@@ -157,7 +157,7 @@ describe('The packed package, installed by npm in an empty folder,', function ()
       ['in a checkout', 'copy'],
       ['where the package is installed', 'empty'],
     ] as const)
-      it(`${title} creates, with the commands of the README, a gateway that serves the demo call`, async () => {
+      it(`creates, ${title} and with the other commands of the README, a gateway that serves the demo call`, async () => {
         const [port, adminPort, demoPort] = await Promise.all([freePort(), freePort(), freePort()]);
         const ports = { PORT: String(port), ADMIN_PORT: String(adminPort), DEMO_PORT: String(demoPort) };
         const [, commands = ''] = /^```sh\n(npx tollgate init [\s\S]*?)^```$/m.exec(textOf('README.md')) ?? [];
@@ -200,7 +200,7 @@ describe('The packed package, installed by npm in an empty folder,', function ()
       expect((await run('npx', validate, { cwd: gateway, env: SHELL })).stdout).to.include('is valid');
     });
 
-    describe('makes a folder where the examples, installed from tarballs,', () => {
+    describe('the examples (adapter, policy, plugin, supplier), installed from tarballs in the created folder,', () => {
       const token = 'token-of-the-operator';
       let upstream: TestUpstream;
       let supplier: Server;
@@ -285,7 +285,7 @@ describe('The packed package, installed by npm in an empty folder,', function ()
       const call = (content: string) =>
         ask(url, '/v1/chat/completions', key, { model: 'large', messages: [{ role: 'user', content }] });
 
-      it('send a call in the form of the upstream, and charge its exact cost', async () => {
+      it("send a call in the upstream's own format, and charge the exact cost of the call", async () => {
         upstream.always(respond({ body: JSON.parse(textOf('examples/upstream/recordings/text.json')) }));
         const answer = await call('Hello');
         expect(answer.status, answer.text).to.equal(200);
@@ -302,7 +302,7 @@ describe('The packed package, installed by npm in an empty folder,', function ()
         expect([status, JSON.parse(text).error.code]).to.deep.equal([403, 'WORD_REFUSED']);
       });
 
-      it('answer at the endpoint of the example plugin, with its settings', async () => {
+      it("answer requests to the endpoint of the example plugin, which uses the plugin's settings", async () => {
         const greetings = await Promise.all(
           ['it', 'fr'].map((each) => ask(url, `/example-plugin?language=${each}`, '')),
         );

@@ -121,7 +121,7 @@ describe('The OpenAPI documents in third-party programs', function () {
   });
 
   for (const maker of CLIENT_MAKERS) {
-    it(`yield a client made with ${maker.name} whose methods all compile and get the documented answers`, async () => {
+    it(`let ${maker.name} generate a client whose methods all compile and get the documented answers`, async () => {
       const place = makePlace(folder, maker);
       await Promise.all(LISTENERS.map((listener) => makeClient(maker, listener, place)));
       const checked = await typeCheck(place);

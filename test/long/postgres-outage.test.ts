@@ -32,7 +32,7 @@ const SLOW_SHIPPING = `
   CREATE FUNCTION slow_ship() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(0.1); RETURN NULL; END $$;
   CREATE TRIGGER slow_ship AFTER INSERT ON ledger_entries FOR EACH STATEMENT EXECUTE FUNCTION slow_ship();`;
 
-describe(`An outage of Postgres for ${AWAY_MS / 1_000} s under load, then ${CRASHES} crashes of shipping processes`, function () {
+describe(`A Postgres outage of ${AWAY_MS / 1_000} s under load, then ${CRASHES} crashes of processes that write entries to Postgres,`, function () {
   this.timeout(AWAY_MS + 400_000);
   const seed = Date.now() % 1_000_000;
   const random = seeded(seed);
@@ -82,7 +82,7 @@ describe(`An outage of Postgres for ${AWAY_MS / 1_000} s under load, then ${CRAS
     await ended;
   };
 
-  it(`do not stop calls, lose no row and write no row twice (seed ${seed})`, async () => {
+  it(`stop no call, lose no database row and write no row twice (seed ${seed})`, async () => {
     const customers: Customer[] = [];
     for (let each = 0; each < CUSTOMERS; each += 1)
       customers.push({ ...(await gateway().newCustomer('5000')), isHot: each % 4 === 0 });

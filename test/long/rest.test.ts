@@ -12,7 +12,7 @@ import { messagesAnswer, startUpstream, type TestUpstream } from '../support/ups
 const RESTS_AFTER_MS = 20_000;
 const COUNTED_MS = 30_000;
 
-describe('A gateway at rest', function () {
+describe('A gateway without calls', function () {
   this.timeout(120_000);
   let upstream: TestUpstream;
   let stores: RealStores;
@@ -42,7 +42,7 @@ describe('A gateway at rest', function () {
     return row?.seen.getTime() ?? 0;
   };
 
-  it('queries the stores rarely, even while it is probed, and works as usual when a call arrives', async () => {
+  it('rarely queries Redis and Postgres, even while health probes arrive, and serves the next call as usual', async () => {
     const { key } = await gateway.newCustomer('1.00');
     upstream.always(messagesAnswer({ usage: { input: 10, output: 5 } }));
     expect((await gateway.call(PATH.messages, { key, body: ask() })).status).to.equal(200);

@@ -36,7 +36,7 @@ const WAYS: readonly Way[] = [
   },
 ];
 
-describe(`${NODES} nodes of ${WORKERS} workers with money in advance`, function () {
+describe(`${NODES} nodes of ${WORKERS} workers that hold money in advance (allowances)`, function () {
   this.timeout(300_000);
   let upstream: TestUpstream;
   const nodes: TestGateway[] = [];
@@ -66,7 +66,7 @@ describe(`${NODES} nodes of ${WORKERS} workers with money in advance`, function 
   };
 
   for (const { name, refused, stop } of WAYS) {
-    it(`admit no further call once the admin API has answered that ${name}, under load`, async () => {
+    it(`admit, under load, no further call after the admin API has confirmed that ${name}`, async () => {
       const times: number[] = [];
       const late: number[] = [];
       for (let round = 0; round < ROUNDS; round += 1) {
@@ -115,7 +115,7 @@ describe(`${NODES} nodes of ${WORKERS} workers with money in advance`, function 
     });
   }
 
-  it('have a ledger without violated invariants afterwards', async () => {
+  it('have a ledger without violated invariants after these tests', async () => {
     await until(
       'the books agree',
       async () => {

@@ -222,7 +222,7 @@ describe('Rollouts on two nodes', function () {
     ]);
   });
 
-  it("follow an operator's command on all nodes within a second, and a rollback holds for the next call", async () => {
+  it("apply an operator's command on all nodes within a second, and a rollback already to the next call", async () => {
     const stages = [
       { share: 0, hold: LONG },
       { share: 100, hold: LONG },
@@ -300,7 +300,7 @@ describe('Rollouts on two nodes', function () {
     expect(items.find((each: { name: string }) => each.name === 'beta')).to.include({ ejectedUntil: null });
   });
 
-  it('keep a new node from serving until it has read their stages', async () => {
+  it("let a new node serve calls only after that node has read the rollouts' stages", async () => {
     const stages = [
       { share: 0, hold: LONG },
       { share: 100, hold: LONG },
@@ -343,7 +343,7 @@ describe('Rollouts on two nodes', function () {
     }
   });
 
-  it('get an additional stage by a reload while they run, and all callers keep their groups', async () => {
+  it('accept an additional stage by a configuration reload while they run, and every caller stays in the same group', async () => {
     const before = {
       change: BETA,
       stickyBy: 'request',
@@ -370,7 +370,7 @@ describe('Rollouts on two nodes', function () {
   });
 
   // Keep this test last, because it kills a node.
-  it('advance while a node is dead, and the node continues at the current stage after its restart', async () => {
+  it('advance while a node is down, and this node continues at the current stage after its restart', async () => {
     const guards = { errorRate: { minCalls: 20 } };
     const stages = [
       { share: 50, hold: '1s' },
@@ -430,7 +430,7 @@ for (const fastLane of ['true', 'false']) {
       await Promise.all([acme, beta].map((upstream) => upstream?.stop()));
     });
 
-    it('applies the settings of their group to calls of its pipeline, and to no other calls', async () => {
+    it("applies the settings of each group to that group's calls of the configured pipeline, and to no other calls", async () => {
       await until('it has begun', async () => {
         const { json } = await gateway.admin('GET', '/admin/v1/rollouts/settings');
         return json.status === 'running';

@@ -61,7 +61,7 @@ describe('sandboxes whose processes have wrong clocks', function () {
     for (const time of times) assert.ok(time > begunMs - 1_000 && time < Date.now() + 1_000, JSON.stringify(record));
   }
 
-  it('begin, are paid in advance and end by the clock of the database', async () => {
+  it("use the database's clock for their start, their payment in advance and their end", async () => {
     const begunMs = Date.now();
     const { id, reservedUntil } = await running(gateway, key, 'an hour behind');
     assert.ok(Date.parse(reservedUntil) > Date.now() + 9 * 60_000, reservedUntil);

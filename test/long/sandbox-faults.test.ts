@@ -77,7 +77,7 @@ describe('when a process, an instance or the engine fails,', () => {
     gateway = await startGateway(options);
   };
 
-  it('a worker killed at every step after the engine acted leaves one instance, then none, and a closed bill', async () => {
+  it('a worker that is killed after any step of the engine leaves one instance, later none, and a closed bill', async () => {
     const { id } = await createSandbox(gateway, key, creation('killed at every step'));
     await killOnce('the container is there', async () => (await containersOf(id)).length > 0);
     await waitForState(gateway, key, id, 'RUNNING');
@@ -105,7 +105,7 @@ describe('when a process, an instance or the engine fails,', () => {
     ['removed', 'DELETE', '?force=1'],
     ['killed', 'POST', '/kill'],
   ] as const) {
-    it(`an instance that was ${what} outside the gateway counts as lost, is billed until then at most, and is removed`, async () => {
+    it(`an instance that was ${what} outside the gateway counts as lost, is billed at most until then, and is removed`, async () => {
       const { id } = await running(gateway, key, what);
       const [name] = await containersOf(id);
       const askedAt = Date.now();
@@ -122,7 +122,7 @@ describe('when a process, an instance or the engine fails,', () => {
     }).timeout(120_000);
   }
 
-  it('an engine that does not answer in time gives 504, and the instance continues afterwards', async () => {
+  it('the gateway answers 504 if the engine does not answer in time, and the instance continues afterwards', async () => {
     const { id } = await running(gateway, key, 'slow');
     const get = (path: string, more = {}) =>
       gateway.call(`/v1/sandboxes/${id}${path}`, { method: 'GET', key, ...more });
@@ -145,7 +145,7 @@ describe('when a process, an instance or the engine fails,', () => {
       return answer.status === 202 ? answer.json : undefined;
     });
 
-  it('two workers create each instance once, and end each', async () => {
+  it('two workers create each instance only once, and terminate each instance', async () => {
     const begunSeconds = Math.floor(Date.now() / 1_000);
     const other = await startGateway(options);
     try {
@@ -203,7 +203,7 @@ describe('when a process, an instance or the engine fails,', () => {
     assertBooksAreClosed(await terminate(gateway, key, id));
   }).timeout(120_000);
 
-  it('a gateway that stops disconnects from commands, followers and ports, and the commands continue', async () => {
+  it('a stopping gateway closes its connections to commands, to their followers and to ports, and the commands continue', async () => {
     const { id } = await running(gateway, key, 'gateway stops');
     const commands = `/v1/sandboxes/${id}/commands`;
     const body = { command: 'echo ready; sleep 1000', background: true };

@@ -40,7 +40,7 @@ describe('a running sandbox', function () {
     return ended;
   }
 
-  it('is ended before its money is used up if the balance is exactly its first hold, and the rest stays in the balance', async () => {
+  it('is ended before its money is used up if the balance equals its first hold, and the account keeps the rest', async () => {
     const { key } = await gateway.newCustomer(HOLD);
     const ended = await assertEndedUnpaid(key, (await running(gateway, key, 'one')).id);
     const { balanceUsd, heldUsd } = await gateway.balance(key);
@@ -48,7 +48,7 @@ describe('a running sandbox', function () {
     assert.deepEqual([heldUsd, units(balanceUsd) >= 0n], ['0.00000000', true]);
   });
 
-  it('is ended before its paid time is over if the limit of its key is lowered, and the used time is charged', async () => {
+  it('is ended within its paid time if the spending limit of its API key is lowered, and the used time is charged', async () => {
     const { key, keyId } = await gateway.newCustomer('10', { balanceLimit: '1' });
     const id = (await running(gateway, key, 'one')).id;
     const lowered = await gateway.admin('PATCH', `/admin/v1/keys/${keyId}`, { balanceLimit: '0.0045' });
@@ -70,7 +70,7 @@ describe('a running sandbox', function () {
     assert.equal(units((await gateway.balance(key)).balanceUsd), 1_000_000_000n - units(ended.totalCost));
   });
 
-  it('continues after its key was revoked, and is charged period after period, exact to the unit', async () => {
+  it('continues after its API key was revoked, and every billing period is charged exactly', async () => {
     const { key, keyId, accountId } = await gateway.newCustomer('10');
     const other = await gateway.admin('POST', `/admin/v1/accounts/${accountId}/keys`, { name: 'other' });
     const id = (await running(gateway, key, 'one')).id;

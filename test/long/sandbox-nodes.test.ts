@@ -160,7 +160,7 @@ describe('Two nodes with the process driver, separate data folders and the same 
     }
   });
 
-  it('never end a sandbox of the other node, which ends it and bills the proven time after its return', async () => {
+  it('never end a sandbox of the other node while that node is away; it ends and bills the sandbox after its return', async () => {
     const { id, sleep } = await newSandbox(0);
     await hasRun(id);
     await node(0).kill();
@@ -179,7 +179,7 @@ describe('Two nodes with the process driver, separate data folders and the same 
     assertBooksAreClosed(record);
   });
 
-  it('end the sandboxes of a lost node when an operator declares it lost, and bill them until the last confirmation', async () => {
+  it('end the sandboxes of a node that an operator declares lost, and bill them up to the last confirmation', async () => {
     const { key } = await node(1).newCustomer('50');
     const { id } = await createSandbox(node(0), key, creation('gone for good'));
     await waitForState(node(0), key, id, 'RUNNING');

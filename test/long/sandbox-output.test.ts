@@ -41,7 +41,7 @@ for (const { name, options } of DRIVERS) {
 
     const run = async (command: string) => (await box.run(command, { timeoutSeconds: 300 })).json;
 
-    it('keeps the last mebibyte of each stream, marks the truncation, and neither fills the memory nor slows other calls', async () => {
+    it('keeps the last mebibyte of each output stream, marks the truncation, fills no memory and slows no other call', async () => {
       await run('echo warm');
       const before = await memoryOf(gateway.pid);
       let slowestMs = 0;

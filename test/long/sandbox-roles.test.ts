@@ -46,7 +46,7 @@ describe('a process with the role gateway and one with the role worker', functio
     for (const path of ['/admin/v1/accounts', '/policies']) assert.equal((await worker.admin('GET', path)).status, 404);
   });
 
-  it('let creations and terminations wait for the next worker after the worker has stopped', async () => {
+  it('keep creations and terminations waiting for the next worker after the only worker has stopped', async () => {
     const { key } = await gateway.newCustomer('10');
     await worker.stop();
     const { id } = await createSandbox(gateway, key, creation('waits'));

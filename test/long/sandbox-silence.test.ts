@@ -86,7 +86,7 @@ describe(`sandboxes whose engine does not answer${SILENT_MS > 0 ? ` for ${SILENT
     ['are not terminated meanwhile', false],
     ['are terminated meanwhile', true],
   ] as const) {
-    it(`are billed until the last confirmation if their containers are gone after the silence, and ${what}`, async () => {
+    it(`are billed until the last confirmation if their containers disappear during the silence and the sandboxes ${what}`, async () => {
       const id = (await running(gateway, key, `gone in the silence ${isAsked}`)).id;
       const { Id } = (await docker.ask('GET', `/containers/${await containerOf(id)}/json`)).body as { Id: string };
       const { beganAtMs } = await silence(id);

@@ -102,7 +102,7 @@ describe('Several credentials of one upstream', () => {
   });
 
   for (const status of [401, 403])
-    it(`include one that the upstream refused with ${status}: calls skip it, and the operator sees its state`, async () => {
+    it(`are tried without the one that the upstream refused with ${status}, and the operator sees its state`, async () => {
       await start();
       upstream.always(byKey({ 'first-secret': messagesFailure(status) }));
       expect((await call()).status).to.equal(200);
@@ -151,7 +151,7 @@ describe('Several credentials of one upstream', () => {
     expect(first).to.be.within(20, 38);
   });
 
-  it('are recorded for objects that the vendor keeps: each object is requested with the credential that made it', async () => {
+  it('are recorded with the objects that the vendor keeps, so each object is requested with its own credential', async () => {
     await start({ credentials: [{ env: 'FIRST_KEY' }, { env: 'SECOND_KEY' }, { env: 'THIRD_KEY' }] });
     const maker = new Map<string, string>();
     upstream.always({

@@ -5,7 +5,7 @@ import { useGateway, useUpstream } from '../support/story';
 import { until } from '../support/until';
 import { messagesAnswer } from '../support/upstream';
 
-describe('Clients that send their heads slowly', () => {
+describe('Clients that send the heads of their requests slowly', () => {
   const upstream = useUpstream();
   let key: string;
 

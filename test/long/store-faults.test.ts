@@ -95,7 +95,7 @@ describe('The ledger, after a fault,', () => {
     return { answer, finish };
   };
 
-  it('returns the holds of a killed process within lease + 5 s, and charges once each call that the process settled', async () => {
+  it('returns the holds of a killed process within lease + 5 s, and charges each call that this process had settled once', async () => {
     const { key } = await gateway.newCustomer('10');
     upstream.next(messagesStream({ texts: ['all of it'], usage }));
     const settled = await call(ask({ stream: true }), dying, key);
@@ -191,7 +191,7 @@ describe('The ledger, after a fault,', () => {
     await settlesAt(key, 10e8 - 22 * COST_E8);
   });
 
-  it("charges nothing for calls that are open while Redis's clock steps by an hour, counts them, and charges all others", async () => {
+  it("charges nothing for the calls that are open when Redis's clock jumps by an hour, counts them, and charges all others", async () => {
     const { setClock } = redis;
     if (setClock === undefined) throw new Error('the C compiler could not make what moves the clock of Redis');
     const { key } = await gateway.newCustomer('10');

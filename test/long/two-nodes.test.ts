@@ -65,7 +65,7 @@ describe('Two nodes under load', function () {
       throw new Error(JSON.stringify(json));
     });
 
-  it('book each of 100 credits once, although both nodes get each at the same time', async () => {
+  it('book each of 100 credits once, although both nodes receive every credit at the same time', async () => {
     const { accountId, key } = await node(0).newCustomer('0.01');
     const { answers, stop } = startCallers(key);
     await until('calls are served', () => answers.length > CALLERS);

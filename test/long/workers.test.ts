@@ -184,7 +184,7 @@ describe('Two workers', function () {
     expect(linesOf(both, 'ready').map(({ workers }) => workers)).to.deep.equal([2]);
   });
 
-  it('both apply a configuration that one was asked to reload, with one row in the audit log', async () => {
+  it('both apply a configuration after one of them was asked to reload, and write one row into the audit log', async () => {
     await both.changeConfiguration((config) => {
       config['serviceEndpoints'].acme.models[MODEL].aliases = ['new-name'];
     });
@@ -214,7 +214,7 @@ describe('Two workers', function () {
     expect(await metric(both, ANSWERED)).to.equal(counted + answers.length + 1);
   });
 
-  it('charge every call once when one is killed, because the others take over its holds and settlements', async () => {
+  it('charge every call once when one worker is killed, because other workers take over its holds and settlements', async () => {
     const { more, stop } = await startCallers(both, key);
     const [kept, killed] = workersOf(both);
     process.kill(Number(killed), 'SIGKILL');
@@ -330,7 +330,7 @@ describe('The number of workers', () => {
     });
   }
 
-  it('does not change the exit status of a failed start, and its reason is logged once', async () => {
+  it('does not change the exit status of a failed start, whose reason is logged only once', async () => {
     const configure = () => 'http: [';
     const { code, output } = await failToStart({ stores: 'real', upstreams, configure, env: { WORKERS: '2' } });
     expect(code).to.equal(78);

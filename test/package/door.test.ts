@@ -70,7 +70,7 @@ describe('the packed package, installed in an empty folder', function () {
     expect(await node(code)).to.equal('function function');
   });
 
-  it('has a declaration for every type', async () => {
+  it('has a declaration for every exported type', async () => {
     const lines = DOORS.flatMap(({ path, name }) => {
       const types = typesOf(path).map((type) => `type ${type}`);
       return types.length === 0 ? [] : [`export { ${types.join(', ')} } from '${name}';`];
@@ -90,7 +90,7 @@ describe('the packed package, installed in an empty folder', function () {
     expect(await node(code)).to.equal('ERR_PACKAGE_PATH_NOT_EXPORTED');
   });
 
-  it('contains every script of the ledger', async () => {
+  it('contains every Lua script of the ledger', async () => {
     const scripts = filesUnder('core/ledger').filter((path) => path.endsWith('.lua'));
     expect(scripts).to.have.length.above(10);
     const missing = scripts.filter((path) => !existsSync(join(folder, 'node_modules/tollgate/dist', path)));

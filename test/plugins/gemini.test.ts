@@ -209,7 +209,7 @@ describe('the adapter gemini', () => {
     expect(reader.event(of(1)).at(-1)?.kind).to.equal('end');
   });
 
-  it('returns a signature in the part that follows it, and only to the upstream that made it', () => {
+  it('sends a signature back in the part that follows it, and only to the upstream that made the signature', () => {
     const events = [...new GeminiReader().body(chunk([CALL], LAST, 'STOP'))];
     const signed = events.flatMap((event) => (event.kind === 'sign' ? [event.value] : []));
     expect(signed).to.deep.equal(['c2ln']);
@@ -250,7 +250,7 @@ describe('the adapter gemini', () => {
     ['tool_result', { turns: [{ role: 'user', parts: [{ kind: 'tool_result', id: 'unknown', parts: [] }] }] }],
   ];
   for (const [what, more] of REFUSED)
-    it(`refuses a request with ${what}, which it cannot express`, () => {
+    it(`refuses a request whose ${what} the Gemini dialect cannot express`, () => {
       expect(() => bodyOf(more))
         .to.throw()
         .with.property('what', what);

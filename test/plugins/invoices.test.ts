@@ -86,7 +86,7 @@ for (const { name } of DATABASES) {
     const write = (...made: Parameters<typeof insertAttempts>[1][number]['made']) =>
       insertAttempts(desk.database, [{ requestId: `req_${Math.random()}`, accountId: null, made }]);
 
-    describe('fetching reports', () => {
+    describe('the fetch of reports', () => {
       it("reads all pages of Anthropic's reports, by day, key, model and workspace", async () => {
         anthropic.pageSize = 1;
         const counts = { input: 10, cacheRead: 20, cacheWrite: 30, cacheWrite1h: 40, output: 50, webSearch: 6 };
@@ -125,7 +125,7 @@ for (const { name } of DATABASES) {
         assert.equal(anthropic.asked.length, 4, 'two pages of each report');
       });
 
-      it("reads OpenAI's reports, whose sums contain their parts, and keeps every digit of an amount", async () => {
+      it("reads OpenAI's reports, subtracts parts from the sums that contain them, and keeps every digit of an amount", async () => {
         openai.books.usage.push({
           day: DAY,
           apiKeyId: 'key_a',
@@ -161,7 +161,7 @@ for (const { name } of DATABASES) {
         assert.equal(anthropic.asked.length, 4, 'two tries more than the two reports');
       });
 
-      it('does not wait longer than half a minute, and says when to retry', async () => {
+      it('waits at most half a minute; for a longer Retry-After the fetch fails and says when to retry', async () => {
         anthropic.mishaps.push({ status: 429, headers: { 'retry-after': '3600' }, body: '{}' });
         const { status, body } = await fetch();
         assert.deepEqual([status, body.error.code], [502, 'REPORT_UNAVAILABLE']);
@@ -208,7 +208,7 @@ for (const { name } of DATABASES) {
         }
       });
 
-      it('reports what is missing: the upstream, its reporting, or the key for it', async () => {
+      it('reports what is missing: the upstream, its `reporting` settings, or the credential for its reports', async () => {
         assert.equal((await fetch('nobody')).status, 404);
         assert.match((await fetch('silent')).body.error.message, /has no `reporting`/);
         const unset = await fetch('unset');
@@ -216,7 +216,7 @@ for (const { name } of DATABASES) {
         assert.match(unset.body.error.message, /ADMIN_KEY is not set/);
       });
 
-      it('refuses invalid days, and more than a month of them', async () => {
+      it('refuses invalid days, and ranges of more than a month', async () => {
         for (const days of [
           'from=2026-02-30',
           'from=yesterday',
@@ -226,7 +226,7 @@ for (const { name } of DATABASES) {
           assert.equal((await fetch('acme', days)).body.error.code, 'INVALID_FIELD', days);
       });
 
-      it('prints both tables on the command line, for yesterday by default', async () => {
+      it('prints the tables of usage and of costs on the command line, for yesterday by default', async () => {
         const yesterday = utcDayOf(Date.now() - 86_400_000);
         anthropic.books.usage.push({ day: yesterday, apiKeyId: 'apikey_acme', model: 'large', input: 12 });
         anthropic.books.costs.push({ day: yesterday, workspaceId: null, item: 'Claude Usage', amount: '3.6' });
@@ -237,7 +237,7 @@ for (const { name } of DATABASES) {
       });
     });
 
-    describe('comparing reports with records', () => {
+    describe('the comparison of reports with records', () => {
       it('finds nothing on a day for which vendor and records agree', async () => {
         const { usage, costE14 } = await writeDay(desk.database, DAY, 500);
         anthropic.books.usage.push(...usage);
@@ -248,7 +248,7 @@ for (const { name } of DATABASES) {
         assert.equal(isAlarm, false);
       });
 
-      it('names exactly three planted differences with their causes', async () => {
+      it('finds exactly the three differences that the test planted, with their causes', async () => {
         const { usage, costE14 } = await writeDay(desk.database, DAY, 500);
         // A client disconnected, and the vendor produced 300 tokens more than the estimate.
         await write(countedAttempt(DAY, 600, { input: 50, output: 20 }, { cause: 'left', isReported: false }));
@@ -282,7 +282,7 @@ for (const { name } of DATABASES) {
         assert.deepEqual([of('mirror').attempts, of('test').attempts], [1, 1]);
       });
 
-      it('distinguishes prices from counts: the same tokens at another price', async () => {
+      it('distinguishes a different price from a different count if the vendor reports the same tokens at another price', async () => {
         await write(countedAttempt(DAY, 1, { input: 1_000_000, output: 0 }));
         anthropic.books.usage.push({ day: DAY, apiKeyId: 'apikey_acme', model: 'large', input: 1_000_100 });
         anthropic.books.costs.push({ day: DAY, workspaceId: null, item: 'all', amount: '310.03' });
@@ -329,7 +329,7 @@ for (const { name } of DATABASES) {
         assert.deepEqual([difference.causes, more], [[{ cause: 'expired', attempts: 1 }], []]);
       });
 
-      it('counts a mirrored call and a test like the vendor does, if their usage was reported', async () => {
+      it("counts a mirrored call and an operator's test call as the vendor does, if the upstream reported their usage", async () => {
         for (const cause of ['mirror', 'test'] as const)
           await write(countedAttempt(DAY, 1, { input: 100, output: 10 }, { cause }));
         anthropic.books.usage.push({ day: DAY, apiKeyId: 'apikey_acme', model: 'large', input: 200, output: 20 });
@@ -364,7 +364,7 @@ for (const { name } of DATABASES) {
         assert.deepEqual((await compare('acme', `from=${DAY}&to=${NEXT}`)).counts, []);
       });
 
-      it('prints the tables on the command line, and fails if a difference exceeds the bound', async () => {
+      it('prints the tables on the command line, and exits with an error if a difference exceeds `alarmAboveUsd`', async () => {
         await write(countedAttempt(DAY, 1, { input: 1_000_000, output: 0 }));
         anthropic.books.usage.push({ day: DAY, apiKeyId: 'apikey_acme', model: 'large', input: 1_500_000 });
         anthropic.books.costs.push({ day: DAY, workspaceId: null, item: 'all', amount: '450' });
@@ -402,7 +402,7 @@ for (const { name } of DATABASES) {
         anthropic.books.costs.push({ day: DAY, workspaceId: null, item: 'all', amount: '600' });
       });
 
-      it('raises an alarm for a difference above the bound, once a day', async () => {
+      it('raises an alarm for a difference above `alarmAboveUsd`, once a day', async () => {
         const before = await metricOf('tollgate_invoice_alarms_total');
         await look('12:00:00');
         await look('13:00:00');

@@ -154,7 +154,7 @@ describe('the list of models', () => {
     });
   });
 
-  it('lists the models that the pipeline at the address serves, and returns 404 if it serves none', async () => {
+  it('lists the models that the pipeline at the requested address serves, and returns 404 if the pipeline serves none', async () => {
     const { body } = await desk.get('/cost/v1/models', apiKey);
     assert.equal(body.data[0].upstreams, 1);
     assert.equal((await desk.get('/cost/v1/models/large', apiKey)).body.upstreams, 1);
@@ -165,7 +165,7 @@ describe('the list of models', () => {
     await desk.admin('POST', '/upstreams/two/enable', {});
   });
 
-  it("counts the upstreams of the host's own pipeline, if the host has one", async () => {
+  it('counts only the upstreams of the pipeline that serves the requested host, if the host has its own pipeline', async () => {
     const upstreamsAt = async (host: string) => {
       const headers = { host, 'x-api-key': apiKey };
       const { body } = await request(`${desk.publicUrl}/v1/models/large`, { headers });
@@ -190,7 +190,7 @@ describe('the list of models', () => {
       assert.equal((await desk.get(`/v1/models/${id}`, apiKey)).status, 404, id);
   });
 
-  it("lists for a key with a model list only those models, whichever of their names the key's list has", async () => {
+  it('shows an API key with a model list only the models of that list, whichever of their names the list has', async () => {
     const { accountId } = await desk.customer();
     const keyFor = async (allowedModels: string[]): Promise<string> =>
       (await desk.admin('POST', `/accounts/${accountId}/keys`, { name: 'narrow', allowedModels })).body.key;

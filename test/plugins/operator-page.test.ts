@@ -61,7 +61,7 @@ for (const name of ['Postgres', 'PGlite'] as const) {
       assert.deepEqual(Object.keys(body.outbox), ['oldestSeconds', 'memoryShare']);
     });
 
-    it('lists charges below their cost newest first, each once, and by account', async () => {
+    it('lists charges below the cost of their call newest first, each once, for all accounts or for one', async () => {
       const one = await desk.customer();
       const other = await desk.customer();
       // Records of the same millisecond are in the order of their ids.
@@ -97,7 +97,7 @@ for (const name of ['Postgres', 'PGlite'] as const) {
       assert.deepEqual(own.body.items, [oldest]);
     });
 
-    it('finds accounts by name, id, user and key, and treats pattern characters as plain text', async () => {
+    it('finds accounts by name, id, user and key, and treats `%` and `_` in the search text as plain text', async () => {
       const { body: account } = await desk.admin('POST', '/accounts', { name: 'Büro 100%_x' });
       const { body: key } = await desk.admin('POST', `/accounts/${account.id}/keys`, { name: 'nightly' });
       const { email } = await desk.person(account.id);

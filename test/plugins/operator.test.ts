@@ -268,7 +268,7 @@ describe("the operator's API while the ledger is unavailable", () => {
   });
   after(() => desk.close());
 
-  it('answers 503 to a credit and completes it when it is repeated', async () => {
+  it('answers 503 to a credit, and completes the credit when the client repeats the request', async () => {
     const { accountId } = await desk.customer();
     const credit = { amountUsd: '4', idempotencyKey: 'later' };
     down = true;
@@ -303,7 +303,7 @@ describe("the operator's API while the ledger is unavailable", () => {
     assert.deepEqual(rows, ['revoked']);
   });
 
-  it('restores the old secret of a key if the ledger did not receive a rotation, and reports that', async () => {
+  it('restores the old secret of an API key if the ledger did not receive the rotation, and reports the failure', async () => {
     const { keyId } = await desk.customer();
     const read = () => desk.database('api_keys').where({ id: keyId }).first('hash', 'suffix', 'previous_hash');
     const before = await read();
@@ -316,7 +316,7 @@ describe("the operator's API while the ledger is unavailable", () => {
     assert.equal((await desk.admin('POST', `/keys/${keyId}/rotate`, { graceSeconds: 0 })).status, 201);
   });
 
-  it('answers a revocation only after the ledger has it', async () => {
+  it('answers a revocation only after the ledger has recorded it', async () => {
     const { keyId } = await desk.customer();
     down = true;
     refusedWith(await desk.admin('DELETE', `/keys/${keyId}`), 503, 'LEDGER_UNAVAILABLE');

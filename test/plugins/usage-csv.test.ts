@@ -14,7 +14,7 @@ describe('a line of CSV', () => {
   });
 
   for (const text of ['=HYPERLINK("http://x")', '+1+1', '-1+1', '@SUM(A1)', '\tx', '\rx', '\n=1', '-']) {
-    it(`writes ${JSON.stringify(text)} as text, because a spreadsheet would run it as a formula`, () => {
+    it(`contains ${JSON.stringify(text)} as text, because a spreadsheet would run it as a formula`, () => {
       const cell = csvLine([text]).slice(0, -2);
       assert.match(cell, /^"?'/);
     });

@@ -51,7 +51,7 @@ function ids(body: { items: { requestId: string }[] }): number[] {
 }
 
 for (const name of ['Postgres', 'PGlite'] as const) {
-  describe(`usage on ${name}`, () => {
+  describe(`the usage API on ${name}`, () => {
     let desk: TestDesk;
     let one: Customer;
     let two: Customer;
@@ -147,7 +147,7 @@ for (const name of ['Postgres', 'PGlite'] as const) {
       assert.deepEqual(seen, [4, 3, 2, 1, 0]);
     });
 
-    it('continues after a page, whatever was added since', async () => {
+    it('continues after the last record of a page, even if newer records were added in between', async () => {
       const other = await desk.customer();
       const made = [0, 1, 2, 3].map((index) => row(other, index * 10));
       await desk.database('usage_records').insert(made);
@@ -195,7 +195,7 @@ for (const name of ['Postgres', 'PGlite'] as const) {
       'cursor=e30',
       'cursor=WyIyMDI2LTExLTIwVDA4OjAwOjAzLjAwMFoiLCJcdTAwMDAiXQ',
     ]) {
-      it(`refuses ${filter} and names it`, async () => {
+      it(`refuses the filter ${filter} and names the wrong parameter`, async () => {
         const { status, body } = await desk.get(`/v1/usage?${filter}`, one.apiKey);
         assert.equal(status, 400);
         assert.equal(body.error.code, 'INVALID_FIELD');
@@ -204,7 +204,7 @@ for (const name of ['Postgres', 'PGlite'] as const) {
       });
     }
 
-    it('exports the same records, with costs as numbers', async () => {
+    it('exports the same records as it lists, with costs as numbers', async () => {
       const evil = await desk.admin('POST', `/accounts/${one.accountId}/keys`, {
         name: '=HYPERLINK("http://evil","x")',
       });
@@ -220,7 +220,7 @@ for (const name of ['Postgres', 'PGlite'] as const) {
       assert.ok(lines[1].includes(',0.00012345,actual,900,300,r1'));
     });
 
-    it('exports more records than one batch, each once', async () => {
+    it('exports more records than fit into one batch, each record once', async () => {
       const many = await desk.customer();
       const rows = Array.from({ length: 2_500 }, (_, index) => row(many, index, { created_at: new Date(START) }));
       for (let at = 0; at < rows.length; at += 500)
@@ -235,7 +235,7 @@ for (const name of ['Postgres', 'PGlite'] as const) {
       assert.equal(new Set(seen).size, 2_500);
     });
 
-    it('shows operators every account, or one', async () => {
+    it('shows operators the usage of every account, or of one account', async () => {
       const all = await desk.admin(
         'GET',
         '/usage?upstream=acme-official&to=2026-11-20T08:00:10Z&from=2026-11-20T08:00:08Z',
@@ -306,7 +306,7 @@ describe('usage records of several months', () => {
   }
 
   for (const filter of ['', 'key={key}', 'model=m', 'status=502', 'session=s', 'from={from}']) {
-    it(`are found by an index of each partition, in their order: ${filter === '' ? 'all' : filter}`, async () => {
+    it(`are found by an index of each partition, in the order of that index, with the filter: ${filter === '' ? 'all' : filter}`, async () => {
       const query = filter.replace('{key}', customer.keyId).replace('{from}', at(0, 1).toISOString());
       const asOwner = await planOf(() => desk.get(`/v1/usage?${query}`, customer.apiKey));
       const asOperator = await planOf(() => desk.admin('GET', `/usage?${query}`));

@@ -33,7 +33,7 @@ describe('users of the console', () => {
     assert.equal(await findBySignIn(desk.database, 'nobody@example.com', PASSWORD), undefined);
   });
 
-  it('have a unique address in any spelling', async () => {
+  it('have a unique e-mail address, however the address is spelled', async () => {
     const { email } = await newUser();
     const { accountId } = await desk.customer();
     const wanted = { email: email.replace('person', 'PERSON'), password: PASSWORD };

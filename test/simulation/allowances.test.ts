@@ -5,7 +5,7 @@ import { simulateAllowances } from './allowance-story';
 const SEEDS = Number(process.env['SIMULATED_SEEDS'] ?? 200);
 
 describe('a simulation of nodes with allowances', () => {
-  it('charges each call once, admits no call without money or after a stop, and refuses none with money', async function () {
+  it('charges each call once, admits no call without money or on a stopped key or account, and refuses none with money', async function () {
     this.timeout(600_000);
     const { admitted, refused, refusedForSilence, uncovered, ...faults } = await simulateAllowances(1, SEEDS);
     // Without each of these events the simulation would prove nothing.

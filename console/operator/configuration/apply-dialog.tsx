@@ -56,7 +56,7 @@ export function ApplyDialog({ newest, restores }: Props) {
       const failure = toFailure(error);
       setFailure(failure);
       if (failure.code !== 'PRECONDITION_FAILED') return;
-      // Compares the next check with the newer revision.
+      // Makes the next check compare with the newer revision, which was applied meanwhile.
       setBase(detailsOf<{ number: number }>(failure).number ?? 0);
       setChecked(undefined);
     } finally {

@@ -13,7 +13,7 @@ const COUNTS = { callsPerMinute: 'Calls per minute', tokensPerMinute: 'Tokens pe
 type Amount = keyof typeof AMOUNTS;
 type Count = keyof typeof COUNTS;
 
-/** The interface paths of keys, and of the models that a key can be limited to. */
+/** The API paths of keys, and of the models that a key can be limited to. */
 export interface KeyPaths {
   readonly keys: string;
   readonly ofKey: (key: ApiKey) => string;

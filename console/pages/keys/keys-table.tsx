@@ -92,7 +92,7 @@ const COLUMNS: readonly Column<ApiKey>[] = [
   timeColumn('Created', ({ createdAt }) => createdAt, { room: 'from-l', as: showDate }),
 ];
 
-/** The spent amount of a key. A lighter colour shows held money, because running calls may spend it soon. */
+/** The spent amount of a key. A lighter color shows held money, because running calls may spend it soon. */
 function Spent({ apiKey }: { readonly apiKey: ApiKey }) {
   const { balanceLimit, spentUsd, heldUsd } = apiKey;
   if (spentUsd === null || heldUsd === null) return NONE;

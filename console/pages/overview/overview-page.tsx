@@ -49,7 +49,7 @@ function statsOf(data: Overview | undefined): readonly Stat[] {
     {
       name: 'Today',
       value: spend && <Amount usd={spend.todayUsd} />,
-      // Shows no percentage, because comparing a part of today with all of yesterday would mislead.
+      // Shows no percentage, because comparing today so far with all of yesterday would mislead.
       more: spend && (
         <>
           <Amount usd={spend.yesterdayUsd} /> yesterday

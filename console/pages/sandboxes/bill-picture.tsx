@@ -17,7 +17,7 @@ interface Bar {
 
 const TICKS = 5;
 
-/** A chart of a sandbox's life to scale: its states, their cost and their payment. A table below repeats each lane. */
+/** A chart of a sandbox's life over time. It has one lane each for states, usage and paid periods. The tables below the chart repeat each lane. */
 export function BillPicture({ record }: { readonly record: Pictured }) {
   const nowMs = Date.now();
   const [beginMs, endMs] = spanOf(record, nowMs);

@@ -53,7 +53,7 @@ export function SegmentsTable({ segments }: { readonly segments: readonly Segmen
 interface PeriodsProps {
   readonly periods: readonly Period[];
   readonly totalCost: string;
-  /** Whether all periods are loaded. Only then is their sum the total. */
+  /** Whether all billing periods are loaded. Only then is the sum of the loaded periods the sandbox's total. */
   readonly isWhole: boolean;
 }
 

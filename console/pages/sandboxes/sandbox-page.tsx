@@ -184,7 +184,7 @@ type Lists = Pick<SandboxRecord, (typeof LISTS)[number]>;
 
 const PAGE_ROWS = 100;
 
-/** Returns the whole record once the user asks for it. A record has only the newest part of its history; its audit has all of it. */
+/** Returns the record with its whole history once the user requests it. The record itself has only the newest part; the sandbox's audit has all of it. */
 function useWholeRecord(record: SandboxRecord) {
   const [isWanted, setWanted] = useState(false);
   const [lists, setLists] = useState<Lists>();

@@ -32,7 +32,7 @@ const COLOURS: Readonly<Record<string, string>> = {
   FAILED: 'var(--bad)',
 };
 
-/** Returns the colour of a state in charts. */
+/** Returns the color of a state in charts. */
 export function colourOf(state: string): string {
   return COLOURS[state] ?? 'var(--text-3)';
 }

@@ -167,7 +167,7 @@ function textOf(range: Range): string {
   return range.to === undefined ? `Since ${show(range.from)}` : `${show(range.from)} – ${show(range.to)}`;
 }
 
-/** The filters other than the range, by their names in the page's address and in the interface. */
+/** The filters of usage records except the time range, by their names in the page's address and in the API. */
 export const FILTERS = ['key', 'model', 'upstream', 'status', 'session', 'agent'] as const;
 
 type Values = Readonly<Record<(typeof FILTERS)[number], string | undefined>>;
@@ -212,13 +212,13 @@ function readRange(query: URLSearchParams): Range {
   return { preset: Object.hasOwn(PRESETS, preset) ? (preset as Preset) : STANDARD };
 }
 
-/** Returns the query parts that express a range; a part is undefined if the address must not have it. */
+/** Returns the query parameters that express a time range. A parameter that the page's address must not contain is undefined. */
 function writeRange(range: Range): Record<string, string | undefined> {
   if (range.preset === undefined) return { range: undefined, from: range.from, to: range.to };
   return { range: range.preset === STANDARD ? undefined : range.preset, from: undefined, to: undefined };
 }
 
-/** Returns the interface's query for a filter. A preset range has no end, so that it includes new records. */
+/** Returns the API query for a filter of usage records. A preset range has no end, so that it includes new records. */
 export function toQuery(filter: Filter, nowMs: number): Readonly<Record<string, string | undefined>> {
   const { range } = filter;
   const times =

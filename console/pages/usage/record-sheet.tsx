@@ -183,7 +183,10 @@ const METERS: Readonly<Record<string, string>> = {
   codeExecution: 'Code executions',
 };
 
-/** Returns the rows of a pass. They name the pass if there are several, and the model, tier, speed or region if the upstream charged another one. */
+/**
+ * Returns the table rows of one pass (one run of the model in a call). They name the pass if there are several. They name the model, tier,
+ * speed or region if the upstream charged another one.
+ */
 function passRows({ model, tier, speed, geo, ...counts }: Pass, at: number, all: readonly Pass[]) {
   const own = [model, tier, speed, geo].filter((each) => each !== undefined);
   const words = [...(all.length > 1 ? [`Pass ${at + 1}`] : []), ...own];

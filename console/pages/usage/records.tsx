@@ -12,7 +12,7 @@ import { changeQuery, hrefOf, place } from '../../router';
 import type { List, UsageRecord } from '../../shapes';
 import { showDay, showDuration, showSeconds, showWhole } from '../../times';
 
-/** A column of the records. `room` hides one of the usual columns on narrow screens. */
+/** A column of the table of usage records. `room` hides one of the usual columns on narrow screens. */
 interface RecordColumn extends Column<UsageRecord> {
   readonly id: string;
   readonly title: string;
@@ -22,7 +22,7 @@ const text = (value: string | null) => value ?? NONE;
 const mono = (value: string | null) => (value === null ? NONE : <span class="mono">{value}</span>);
 const took = (ms: number | null) => (ms === null ? NONE : showDuration(ms));
 
-/** The columns that the table can show after the time, in order. */
+/** The columns that the table of usage records can show after the column of the time, in this order. */
 export const COLUMNS: readonly RecordColumn[] = [
   { id: 'status', title: 'Status', cell: (record) => <Status record={record} /> },
   { id: 'model', title: 'Model', cell: ({ model, modelRequested }) => mono(model ?? modelRequested) },

@@ -25,7 +25,7 @@ const COLUMNS_NAME = 'tollgate-usage-columns';
 
 export function UsagePage() {
   const { query } = place.value;
-  // The query parts that select records; parts for the chart and the sheet select none.
+  // The parameters of the page's address that select records. Other parameters concern the chart and the opened record, and select none.
   const asked = ['range', 'from', 'to', ...FILTERS].map((name) => query.get(name)).join('\n');
   // biome-ignore lint/correctness/useExhaustiveDependencies: a new filter only when the selection changes
   const { filter, wanted } = useMemo(() => {
@@ -87,7 +87,7 @@ export function UsagePage() {
   );
 }
 
-/** Returns the key numbers of all records that match the filter. */
+/** Returns the main numbers of all usage records that match the filter. */
 function statsOf(totals: Totals | undefined): readonly Stat[] {
   const slower = ({ p50, p90, p99 }: Percentiles) =>
     p50 === null ? 'not measured' : `p90 ${showMaybeDuration(p90)} · p99 ${showMaybeDuration(p99)}`;

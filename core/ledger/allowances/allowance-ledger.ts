@@ -31,23 +31,23 @@ interface AllowanceLedgerOptions {
   readonly inner: Calls & AllowanceStore;
   readonly log: Logger;
   readonly spool?: AllowanceSpool;
-  /** Reports to the shipper that the outbox of this account has a new entry. */
+  /** Notifies the shipper (the thread that moves outbox entries to Postgres) that the outbox of this account has a new entry. */
   nudge?(accountId: string): void;
-  /** Returns whether a key has enough traffic for an allowance; tests replace this function. */
+  /** Returns whether an API key has enough traffic for an allowance (money that a node holds in advance); tests replace this function. */
   readonly isHot?: (traffic: KeyTraffic) => boolean;
 }
 
-/** A node reports this long after the first unreported change, or after this many ended calls. */
+/** When a node reports the changes of an allowance (money held in advance): this long after the first one, or after this many ended calls. */
 const REPORT_AFTER_MS = 50;
 const REPORT_AFTER_CALLS = 64;
 
 const LOOK_EVERY_MS = 1_000;
-/** A lease that was renewed less than this long ago lasts until the next check, so it is not renewed yet. */
+/** An allowance whose lease was renewed less than this long ago is not renewed yet, because the lease lasts until the next check. */
 const RENEW_AFTER_MS = 500;
 /** A node gives back the allowance of a key without calls after QUIET_MS, and forgets the key after FORGOTTEN_MS. */
 const QUIET_MS = 1_000;
 const FORGOTTEN_MS = 60_000;
-/** How long a node waits before it requests again: an allowance (ASK_AGAIN_MS), or a larger one (ENLARGE_AGAIN_MS). */
+/** How long a node waits before it again requests an allowance (money held in advance, ASK_AGAIN_MS), or a larger one (ENLARGE_AGAIN_MS). */
 const ASK_AGAIN_MS = 1_000;
 const ENLARGE_AGAIN_MS = 10;
 
@@ -84,7 +84,7 @@ export class AllowanceLedger implements Calls {
   readonly #spool: AllowanceSpool | undefined;
   readonly #isHot: (traffic: KeyTraffic) => boolean;
   readonly #reporter: Reporter;
-  /** Keys by account id, then by key id. */
+  /** The API keys by account id, then by key id. */
   readonly #keys = new Map<string, Map<string, Key>>();
   readonly #open = new Map<string, OpenCall>();
   readonly #ended = new RecentlyUsed<Ended>(ENDED_KNOWN);
@@ -114,7 +114,7 @@ export class AllowanceLedger implements Calls {
     this.#looking = setInterval(() => this.#look(), LOOK_EVERY_MS).unref();
   }
 
-  /** Returns whether this process reports the calls of the allowance with this generation. */
+  /** Returns whether this process reports the calls of the allowance (money held in advance) with this `generation`, its id. */
   has(generation: string): boolean {
     return this.#generations.has(generation);
   }
@@ -135,7 +135,8 @@ export class AllowanceLedger implements Calls {
     assertAmount(amountE8);
     const before = this.#reservedBefore(request);
     if (before !== undefined) return before;
-    // A hold uses an allowance only if it lasts at least as long as an allowance's lease. A hold without a deadline never does.
+    // A hold uses an allowance (money held in advance) only if it lasts at least as long as an allowance's lease. A hold without a deadline never
+    // does.
     if (!((request.lifetimeMs ?? 0) >= ALLOWANCE_LEASE_MS)) return this.#inner.reserve(request);
     const key = this.#keyOf(request);
     key.traffic.count(amountE8);
@@ -255,7 +256,10 @@ export class AllowanceLedger implements Calls {
     return this.#changedAt(allowance);
   }
 
-  /** Records a change of an allowance for a report. If its money was recalled, the caller waits for the report, because another call may need that money. */
+  /**
+   * Records a change of an allowance for its next report. If the ledger has recalled the allowance's money, the caller waits for the
+   * report, because another call may need that money.
+   */
   #changedAt(allowance: Allowance): MaybeLater<unknown> {
     if (!allowance.admits) return this.#reporter.report(allowance);
     if (allowance.ended.length >= REPORT_AFTER_CALLS) this.#reportNow(allowance);
@@ -328,7 +332,7 @@ export class AllowanceLedger implements Calls {
     void this.#reporter.report(allowance);
   }
 
-  /** Collects changes for REPORT_AFTER_MS and reports them together. */
+  /** Collects the changes of allowances for REPORT_AFTER_MS, and then reports them to the ledger together. */
   #reportSoon(allowance: Allowance): void {
     this.#changed.add(allowance);
     this.#reportingSoon ??= setTimeout(() => {
@@ -339,7 +343,7 @@ export class AllowanceLedger implements Calls {
     }, REPORT_AFTER_MS);
   }
 
-  /** Runs once a second. It renews the leases of used keys, and gives back the allowances of quiet keys. */
+  /** Runs once a second. It renews the leases of the allowances of used API keys, and gives back the allowances of keys without recent calls. */
   #look(): void {
     const now = performance.now();
     for (const key of this.#allKeys()) {
@@ -370,7 +374,7 @@ export class AllowanceLedger implements Calls {
     }
   }
 
-  /** Drops an allowance that the ledger has lost. The spool then settles its calls one by one, except those that are already in Postgres. */
+  /** Drops an allowance that the ledger has lost. The spool on disk then settles its calls one by one, except those already in Postgres. */
   #lose(allowance: Allowance): void {
     allowance.isLost = true;
     this.#generations.delete(allowance.generation);

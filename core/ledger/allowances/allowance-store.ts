@@ -14,14 +14,17 @@ export interface GrantRequest extends Payer {
   /** The revision of the key's settings that the node has cached. */
   readonly keyRev: number;
   readonly wantE8: bigint;
-  /** How much must stay available on the account and the key after the grant. */
+  /** How much must stay available on the account and the API key after the ledger has granted an allowance. */
   readonly besideE8: bigint;
-  /** The smallest amount worth granting: if less is available, the ledger grants nothing. */
+  /** The smallest allowance worth granting: if less money is available, the ledger grants nothing. */
   readonly minE8: bigint;
   readonly leaseMs: number;
 }
 
-/** `limited`: the key has a per-minute limit. `recalled`: in the last 10 s, an operation of the account lacked money. In both cases nothing is granted. */
+/**
+ * The outcome of a request for an allowance. `limited`: the API key has a per-minute limit. `recalled`: in the last 10 s, an operation of
+ * the account lacked money. In both cases the ledger grants nothing.
+ */
 export type GrantOutcome =
   | { readonly outcome: 'granted'; readonly freeE8: bigint }
   | { readonly outcome: 'not_ready' | 'unknown_account' | 'frozen' | 'unknown_key' | 'revoked' | 'stale_key' }
@@ -37,17 +40,17 @@ export interface ReportRequest extends Payer {
   /** The calls that ended since the previous report (format: reported-calls.ts). `costE8` is their charged cost, `digest` a hash of their ids and costs. */
   readonly calls: string;
   readonly costE8: bigint;
-  /** The part of the calls' cost that exceeds `costE8` and cannot be charged. */
+  /** The part of the calls' total cost that is not in `costE8`, because it cannot be charged. */
   readonly shortfallE8: bigint;
   readonly digest: string;
-  /** The sum of what open calls hold. */
+  /** The money of an allowance that open calls hold, in total. */
   readonly openE8: bigint;
-  /** Free money that the node gives back and no longer uses. */
+  /** Free money of an allowance that the node gives back and no longer uses. */
   readonly giveE8: bigint;
   /** Free money that the node requests in addition to what it keeps. If `admits` is false, this is all that it requests. */
   readonly wantE8: bigint;
   readonly besideE8: bigint;
-  /** Whether the node may currently be admitting calls from free money. */
+  /** Whether the node may currently be admitting calls from the free money of an allowance. */
   readonly admits: boolean;
   /** Whether the node waits for missing money that other nodes' allowances may have. */
   readonly isPatient: boolean;
@@ -94,11 +97,11 @@ export interface AllowanceStore {
 }
 
 /**
- * How long a node may admit calls from free money, by the ledger's clock. The node counts from the moment before its request and stops
- * earlier: after ADMIT_MS.
+ * How long a node may admit calls from the free money of an allowance, by the ledger's clock. The node counts from the moment before its
+ * request and stops earlier: after ADMIT_MS.
  */
 export const ALLOWANCE_LEASE_MS = 3_000;
 export const ADMIT_MS = 2_000;
 
-/** How long an operation waits for recalled money, by its node's clock. It is longer than any allowance's lease. */
+/** How long an operation waits for money that the ledger recalls from allowances, by its node's clock. It is longer than any allowance's lease. */
 export const RECALL_WAIT_MS = 3_200;

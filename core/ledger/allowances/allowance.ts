@@ -12,7 +12,7 @@ export interface OpenCall {
   amountE8: bigint;
 }
 
-/** How many of the key's median holds must stay available on the account and the key beside an allowance. */
+/** How much money must stay available on the account and the API key beside an allowance, as a multiple of the key's median hold. */
 const HOLDS_BESIDE = 20n;
 const MIN_HOLDS = 10n;
 
@@ -34,7 +34,7 @@ export class Allowance implements Payer {
   readonly keyId: string;
   readonly generation: string;
   keyRev: number;
-  /** Whether the node may admit calls from free money; if true, only until its lease ends. */
+  /** Whether the node may admit calls from the allowance's free money; if true, only until its lease ends. */
   admits = true;
   /** Whether the ledger no longer knows this allowance. */
   isLost = false;
@@ -62,7 +62,7 @@ export class Allowance implements Payer {
     this.#lease = granted.askedAt;
   }
 
-  /** Returns whether free money covers a call of this amount now. */
+  /** Returns whether the allowance's free money covers a call of this amount now. */
   covers(amountE8: bigint, keyRev: number): boolean {
     return (
       this.admits && this.freeE8 >= amountE8 && this.keyRev === keyRev && !this.isLost && mayAdmitSince(this.#lease)

@@ -11,9 +11,9 @@ export type CallEnding = 'settled' | 'released' | 'expired';
 export interface ReportedCall {
   readonly rid: string;
   readonly ending: CallEnding;
-  /** The charged part of the cost. */
+  /** The charged part of the call's cost, in E8 (1e-8 USD). */
   readonly costE8: bigint;
-  /** The part of the cost that no money covered. `costE8` does not include it. */
+  /** The part of the call's cost that no money covered; it is not part of `costE8`. */
   readonly shortfallE8: bigint;
   /** The JSON of the usage record without its cost, or of the facts of an expired call; empty if there is neither. */
   readonly record: string;
@@ -23,7 +23,7 @@ export function writeCalls(calls: readonly ReportedCall[]): string {
   return calls.map((call) => `${headOf(call)} ${call.record}`).join('\n');
 }
 
-/** Returns the fields of a call's line that affect charges. */
+/** Returns the fields of a call's line in a report that affect charges. */
 export function headOf({ rid, ending, costE8, shortfallE8 }: ReportedCall): string {
   return shortfallE8 === 0n ? `${rid} ${ending} ${costE8}` : `${rid} ${ending} ${costE8}+${shortfallE8}`;
 }

@@ -8,7 +8,7 @@ import type { KeptReport, Opening } from '../spool/spool-file';
 import { type Allowance, rightNow } from './allowance';
 import { type AllowanceStore, RECALL_WAIT_MS, type ReportOutcome, type ReportRequest } from './allowance-store';
 
-/** Keeps the calls and reports of an allowance on disk; see `Spool`. */
+/** Keeps the calls and reports of an allowance (money held in advance) on disk; see `Spool`. */
 export interface AllowanceSpool {
   /** Resolves when the line is on disk. A report is sent only after that. */
   keep(line: Opening | KeptReport): Promise<void>;
@@ -20,7 +20,7 @@ interface ReporterOptions {
   readonly spool: AllowanceSpool | undefined;
   /** Returns the next report of an allowance. The report requests more money if the key is busy. */
   next(allowance: Allowance): ReportRequest;
-  /** Reports to the shipper that the outbox of this account has a new entry. */
+  /** Notifies the shipper (the thread that moves outbox entries to Postgres) that the outbox of this account has a new entry. */
   nudge(accountId: string): void;
   lost(allowance: Allowance): void;
 }
@@ -100,7 +100,7 @@ export class Reporter {
       if (rids.length > 0) nudge(allowance.accountId);
       if (answer.uncoveredE8 > 0n) uncovered.inc(Number(formatUsd(answer.uncoveredE8)));
       allowance.answered(answer, sentAt);
-      // If the ledger has recalled the money meanwhile, the node gives back its free money at once.
+      // If the ledger has recalled the allowance's money meanwhile, the node gives back the free part at once.
       if (report.admits && !answer.mayAdmit) void this.report(allowance);
     } else if (answer.outcome !== 'not_ready') {
       log.warn(

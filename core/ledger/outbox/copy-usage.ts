@@ -20,8 +20,8 @@ const ADD_EXCESS = `
   ${ADD_CAUSED_EXCESS}`;
 
 /**
- * Writes new records like `insertUsage`, at less than half of the cost for Postgres. If one of the records exists or cannot be copied, it
- * writes none and rejects with an error of Postgres or with NotCopyable.
+ * Writes new usage records like `insertUsage`, at less than half of the cost for Postgres. It writes all records or none. If a record
+ * exists or cannot be copied, it rejects with an error of Postgres or with NotCopyable.
  */
 export async function copyUsage(trx: Knex.Transaction, rows: readonly UsageRow[]): Promise<void> {
   const records = new CopyRows();
@@ -71,7 +71,7 @@ function addAttempts(rows: CopyRows, { requestId, accountId, made }: Parsed): vo
   }
 }
 
-/** Returns the upstream's cost above the hold if the client's request caused it; 0 for a record flagged `suspect`. */
+/** Returns the upstream's cost above the hold if the client's request caused that cost. Returns 0 for a usage record flagged `suspect`. */
 function excessOf({ excessE8, flags }: Parsed): bigint {
   return Array.isArray(flags) && flags.includes('suspect') ? 0n : BigInt(String(excessE8 ?? 0));
 }

@@ -43,8 +43,8 @@ export async function unsentCredits(
 
 /**
  * Sends a credit to the ledger; safe to repeat, because the ledger knows the credit's id. If the ledger refuses the credit, this deletes
- * its row, because a later attempt would meet another balance. A lock on the row keeps other processes from sending the credit meanwhile.
- * Returns undefined if the row does not exist.
+ * the credit's row, because the balance may differ at a later attempt. A lock on the row keeps other processes from sending the credit at
+ * the same time. Returns undefined if the row does not exist.
  */
 export async function sendCredit(
   ledger: Ledger,

@@ -111,7 +111,7 @@ async function dropSums(trx: Knex, partition: string): Promise<void> {
   );
 }
 
-/** Writes a checkpoint per account: where the account's chain continues after the dropped entries. */
+/** Writes a checkpoint for each account of a partition that will be dropped: where the account's sequence of entries continues after that partition. */
 async function writeCheckpoints(trx: Knex, partition: string): Promise<void> {
   await trx.raw(
     `INSERT INTO ledger_checkpoints (account_id, seq, posted_e8)

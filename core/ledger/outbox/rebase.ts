@@ -10,9 +10,9 @@ interface Chain {
 }
 
 /**
- * Appends entries of a ledger that had gone back in time to the end of their account's chain. Their calls were served and their credits
- * granted, but Postgres already has newer entries with their numbers. If the balance no longer covers a charge, the platform bears the
- * loss, because a balance is never below zero.
+ * Appends entries of a ledger that was restored to an older state to the end of their account's chain. Their calls were served and their
+ * credits granted, but Postgres already has newer entries with their numbers. If the balance no longer covers a charge, the platform bears
+ * the loss, because a balance is never below zero.
  */
 export async function continueChains(trx: Knex, entries: readonly OutboxEntry[]): Promise<readonly OutboxEntry[]> {
   const chains = new Map((await readChains(trx, entries)).map((chain) => [chain.accountId, chain]));
@@ -48,7 +48,7 @@ function append(entry: OutboxEntry, end: { seq: number; postedE8: bigint }): Out
   };
 }
 
-/** Deducts the missing amount from the last calls of a report, so that the calls together still cost what the report's entry charges. */
+/** Lowers the charges of the last calls of an allowance report by the missing amount. Together, the calls then cost what the report's entry charges. */
 function cutCalls(calls: readonly ReportedCall[], missingE8: bigint): readonly ReportedCall[] {
   let restE8 = missingE8;
   const cut = calls.toReversed().map((call) => {
@@ -69,7 +69,7 @@ async function readChains(trx: Knex, entries: readonly OutboxEntry[]): Promise<r
   return rows;
 }
 
-/** Returns the entries that Postgres already has, under any number: they were shipped earlier, but the ledger still has them. */
+/** Returns the entries that Postgres already has, possibly under other numbers. They were shipped earlier, but a restored ledger has them again. */
 async function readWritten(trx: Knex, entries: readonly OutboxEntry[]): Promise<ReadonlySet<string>> {
   const wanted = entries.map(({ accountId, rid, kind }) => ({ accountId, rid, kind }));
   const { rows } = await trx.raw<{ rows: { rid: string; kind: string }[] }>(

@@ -5,13 +5,13 @@ import { ATTEMPT_SQL, type RecordedAttempt } from '../../catalog/attempt-fields'
 import { USAGE_SQL } from '../../catalog/usage-fields';
 import type { OutboxEntry } from '../ledger';
 
-/** A usage record with the values that only the ledger knows. */
+/** A usage record with the values that only the ledger knows, such as the charge. */
 export interface UsageRow {
   /** JSON of a UsageRecord, as the call wrote it. */
   readonly record: string;
   /** null for a call that was refused before it had a reservation. */
   readonly rid: string | null;
-  /** The allowance report whose entry charges for the call; undefined for a call with its own entry. */
+  /** The report of an allowance (money that a node holds in advance) whose ledger entry charges the call; undefined for a call with its own entry. */
   readonly reportId?: string;
   readonly costE8: bigint;
 }
@@ -23,11 +23,12 @@ export interface UsageRow {
 
 /**
  * Writes new entries, advances the end of each account's chain, and adds up what each key has spent on each day. Returns how many entries
- * are new. It also returns the accounts whose chain was already past a new entry, because the ledger has gone back in time. All parts of
- * the statement see the tables as they were before it.
+ * are new. It also returns the accounts whose chain was already past a new entry, because the ledger was restored to an older state. All
+ * parts of the statement see the tables as they were before it.
  *
- * The statement filters charges while it sums them. With a filter before the join, Postgres expects one charge and compares every entry
- * with every other one. For 1,500 entries, that costs 253 µs of Postgres' CPU per entry instead of 20; for 150 entries, 67 instead of 40.
+ * The statement filters charges while it sums them, not before the join. With an earlier filter, Postgres expects one charge and compares
+ * every entry with every other one. For 1,500 entries, that costs 253 µs of Postgres' CPU per entry instead of 20; for 150 entries, 67
+ * instead of 40.
  */
 const INSERT_ENTRIES = `
   WITH entry AS (
@@ -56,7 +57,7 @@ const INSERT_ENTRIES = `
     SELECT DISTINCT written.account_id FROM written JOIN ledger_accounts AS chain USING (account_id)
     WHERE written.seq <= chain.seq)) AS "steppedBack"`;
 
-/** Continues a statement that has the rows `caused (account_id, key_id, e8)`: adds each amount to the sums of its key and its account. */
+/** The end of an SQL statement that selects `caused (account_id, key_id, e8)`: it adds each amount to the excess of its API key and its account. */
 export const ADD_CAUSED_EXCESS = `
   , of_keys AS (
     UPDATE api_keys SET excess_e8 = least(excess_e8 + caused.e8, ${MAX_AMOUNT_E8})
@@ -65,9 +66,9 @@ export const ADD_CAUSED_EXCESS = `
   FROM (SELECT account_id, sum(e8) AS e8 FROM caused GROUP BY 1) AS caused WHERE accounts.id = caused.account_id`;
 
 /**
- * Writes usage records. A call whose reserve got no answer is refused, and its record has no reservation. If the ledger applied that
- * reserve anyway, the entry that returns the hold contains the call's record again, with its reservation. If a new record's request caused
- * an excess, the statement adds it to the record's key and account.
+ * Writes usage records. If a call's reserve got no answer, the call is refused, and its record has no reservation. The ledger may have
+ * applied that reserve anyway. The entry that returns the hold then contains the call's record again, with its reservation. If the request
+ * of a new record caused an excess above its hold, the statement adds the excess to the record's key and account.
  */
 const INSERT_USAGE = `
   WITH record AS MATERIALIZED (
@@ -116,10 +117,10 @@ export async function insertUsage(database: Knex, rows: readonly UsageRow[]): Pr
   await database.raw(INSERT_USAGE, { rows: `[${rows.map(usageJson).join(',')}]` });
 }
 
-/** Upstream attempts without a usage record, or of a usage record that was written earlier. */
+/** Upstream attempts that are written without a usage record, or after their usage record. */
 interface AttemptsRow {
   readonly requestId: string;
-  /** null for an operator's test of an upstream. */
+  /** The account of the attempts; null for an operator's test of an upstream. */
   readonly accountId: string | null;
   readonly made: readonly RecordedAttempt[];
 }
@@ -133,7 +134,7 @@ export async function insertAttempts(database: Knex, rows: readonly AttemptsRow[
   if (rows.length > 0) await database.raw(INSERT_ATTEMPTS, { rows: JSON.stringify(rows) });
 }
 
-/** Returns a row as JSON. The ledger's values come last and override those of the record, because the last of repeated members counts in JSON. */
+/** Returns a usage record as JSON with the ledger's values at its end. They replace the record's own values, because the last of repeated members counts. */
 function usageJson({ record, rid, reportId, costE8 }: UsageRow): string {
   const more = JSON.stringify({ rid, reportId, costE8: costE8.toString() });
   return `${record.slice(0, record.lastIndexOf('}'))},${more.slice(1)}`;
@@ -200,9 +201,9 @@ interface ReservationRow {
 }
 
 /**
- * Finds the closing entry of a reservation, or the usage record of a call that a report of an allowance charged. Records are
- * indexed by reservation and time. The search covers an hour around the time in the reservation's UUIDv7, because clocks may
- * differ.
+ * Finds the closing entry of a reservation, or the usage record of a call that the report of an allowance charged. (An allowance is money
+ * that a node holds in advance.) Records are indexed by reservation and time. The search covers an hour around the time in the
+ * reservation's UUIDv7, because clocks may differ.
  */
 const WRITTEN = `
   SELECT wanted.rid::text AS rid

@@ -17,11 +17,11 @@ export interface ShipOptions {
    * shipper appends these entries under new numbers.
    */
   readonly isRecovery?: boolean;
-  /** Reports ids of reservations and credits that Postgres now has. It may leave some out. */
+  /** Receives ids of reservations and credits whose entries Postgres now has. The shipper may leave some ids out. */
   onWritten?(rids: readonly string[]): void;
 }
 
-/** The ledger went back in time: it numbered an entry as Postgres already numbers another entry. The shipper wrote nothing. */
+/** The error for a ledger that was restored to an older state: it reuses numbers of entries that Postgres already has. Nothing was written. */
 export class SteppedBack extends Error {
   override readonly name = 'SteppedBack';
   readonly accountIds: readonly string[];
@@ -35,12 +35,12 @@ export class SteppedBack extends Error {
 }
 
 /**
- * How many shards one transaction ships, which bounds it to about 32 MB if each entry is a report of 64 calls. Beyond some hundred entries,
- * a larger batch does not lower the database's cost per entry.
+ * How many shards one transaction ships. This bounds a transaction to about 32 MB even if each entry reports 64 calls of an allowance.
+ * Beyond some hundred entries, a larger batch does not lower the database's cost per entry.
  */
 const SHARDS_AT_ONCE = 64;
 const ENTRIES_AT_ONCE = 512;
-/** How many outboxes are trimmed at once: few, because no call waits for trimming and the ledger must serve calls meanwhile. */
+/** How many shards' outboxes are cleared of shipped entries at once. The number is low because the ledger must serve calls meanwhile. */
 const TRIMMED_AT_ONCE = 2;
 
 /** The first number of the Postgres advisory locks that let only one shipper at a time work on a shard. The second number is the shard. */
@@ -148,8 +148,8 @@ async function writeEntries(trx: Knex, entries: readonly OutboxEntry[]): Promise
 }
 
 /**
- * Copies the usage records of new entries. These records are new, too, unless a refused call already has one. Returns false if one record
- * cannot be copied; then it writes none.
+ * Copies the usage records of new entries into Postgres. They are new, too, unless a refused call already has one. If one record cannot be
+ * copied, it writes none and returns false.
  */
 async function areCopied(trx: Knex.Transaction, usage: readonly UsageRow[], log: Logger): Promise<boolean> {
   try {
@@ -166,8 +166,8 @@ async function areCopied(trx: Knex.Transaction, usage: readonly UsageRow[], log:
 }
 
 /**
- * Inserts all records except those that Postgres rejects, which it finds by halving the batch. One bad record must not prevent the writing
- * of charges and other records. The log names the lost records.
+ * Inserts all usage records except those that Postgres rejects, which it finds by halving the batch. One bad record must not prevent the
+ * writing of charges and other records. The log names the rejected records.
  */
 async function insertSaving(trx: Knex.Transaction, usage: readonly EntryUsage[], log: Logger): Promise<void> {
   const [first] = usage;

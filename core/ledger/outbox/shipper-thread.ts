@@ -24,7 +24,10 @@ export type ToGateway = { readonly oldestAgeMs: number } | { readonly written: r
 
 const PROGRAM = require.resolve('./shipper-worker');
 
-/** How long nudges are collected if there are MANY of them. In a batch of 600, an entry costs Postgres five sixths of an entry in a batch of 150. */
+/**
+ * How long the gateway collects notices of new entries ("nudges") if there are at least MANY. An entry in a batch of 600 costs Postgres
+ * five sixths of one in a batch of 150.
+ */
 const COLLECT_MANY_MS = 300;
 const MANY = 30;
 

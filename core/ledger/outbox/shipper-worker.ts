@@ -18,7 +18,7 @@ function main(): void {
   const silent = pino({ enabled: false });
   const ledger = new RedisLedger({ redis: connectRedis(redisUrl, silent) });
   const database = openPostgres(databaseUrl, { log: silent, maxConnections: MAX_CONNECTIONS });
-  // The gateway's thread has already collected the nudges, so `collectMs` is 0 here.
+  // The gateway's thread has already collected notices of new entries ("nudges"), so `collectMs` is 0 in this thread.
   const post = (message: ToGateway) => parentPort?.postMessage(message);
   const shipper = startShipper({ ledger, database, log, collectMs: 0, onWritten: (written) => post({ written }) });
   const reports = setInterval(() => post({ oldestAgeMs: shipper.oldestAgeMs() }), REPORT_EVERY_MS);

@@ -15,21 +15,21 @@ export interface Shipper {
   oldestAgeMs(): number;
 }
 
-/** A shipper that another thread nudges with shards instead of accounts. */
+/** A shipper in its own thread. The gateway's thread announces new entries to it by shard instead of by account. */
 interface ShardShipper extends Shipper {
   nudgeShard(shard: number): void;
 }
 
 export interface ShipperOptions extends ShipOptions {
   readonly ledger: Outbox & Pick<Recovery, 'shut'>;
-  /** How long nudges are collected; 0 if the caller has already collected them. */
+  /** How long the shipper collects notices of new entries before it ships; 0 if the caller has already collected them. */
   readonly collectMs?: number;
 }
 
-/** How long nudges are collected: long enough for a batch, short enough that a record appears soon after its call. */
+/** How long the shipper collects notices of new entries: long enough for a batch, short enough that a record appears soon after its call. */
 export const COLLECT_MS = 75;
 const SWEEP_EVERY_MS = 1_000;
-/** The longest pause between sweeps while they find nothing and no nudge arrives. It is long because a sweep queries every shard. */
+/** The longest pause between the shipper's sweeps while they find no entries and no process announces one. It is long because a sweep queries every shard. */
 const SWEEP_AT_REST_EVERY_MS = 16_000;
 const MAX_PAUSE_MS = 5_000;
 
@@ -57,7 +57,7 @@ export function startShipper(options: ShipperOptions): ShardShipper {
       await shipShards(options, shards);
     } catch (error) {
       for (const shard of shards) nudged.add(shard);
-      // The shut ledger makes the guardian compare it with Postgres.
+      // A shut ledger makes the guardian (the loop that watches the ledger) compare the ledger with Postgres.
       if (error instanceof SteppedBack) await ledger.shut();
       throw error;
     }
@@ -82,7 +82,7 @@ export function startShipper(options: ShipperOptions): ShardShipper {
 
   const nudgeShard = (shard: number) => {
     nudged.add(shard);
-    // A nudge does not shorten the wait for a retry after a failure.
+    // A notice of a new entry does not shorten the wait before the retry of a failed shipping.
     if (failures === 0) loop.wake();
   };
 

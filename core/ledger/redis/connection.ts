@@ -15,14 +15,14 @@ export type ScriptAnswer = readonly [string, ...string[]];
 export class RedisConnection {
   readonly redis: RedisClient;
   readonly #scripts: readonly LuaScript[];
-  /** The names of the scripts in the trusted Redis. */
+  /** The scripts under the names by which the trusted Redis (the one last compared with Postgres) knows them. */
   readonly #named = new Map<LuaScript, NamedScript>();
   #corked = false;
   /** The replication id of the Redis that the gateway last compared with Postgres; undefined before the first comparison. */
   #trusted: string | undefined;
   /** The replication id of the Redis that this connection reached when it was opened. */
   #met: string | undefined;
-  /** Whether this connection may have reached a Redis other than the trusted one. */
+  /** Whether this connection may have reached a Redis other than the one that the gateway last compared with Postgres. */
   #inDoubt = false;
   #meeting: Promise<void> | undefined;
   #sawNotReady = false;
@@ -36,8 +36,8 @@ export class RedisConnection {
   }
 
   /**
-   * Trusts the Redis with this id from now on. Reopens a connection to any other Redis, because its master may have been replaced while
-   * only this process could still reach it. A Cluster's primaries prevent that themselves.
+   * Trusts the Redis with this id from now on, and reopens a connection to any other Redis. That Redis may be a replaced master that only
+   * this process could still reach. A Cluster's primaries prevent that themselves.
    */
   trust(id: string): void {
     if (this.#trusted !== id) {
@@ -72,7 +72,7 @@ export class RedisConnection {
     }
   }
 
-  /** Runs on every connect. It loads the scripts only if this Redis has certainly not gone back in time. */
+  /** Prepares a new connection to Redis. It loads the scripts only if this Redis has certainly not been replaced or restored to an older state. */
   #begin(): void {
     this.#meet()
       .then(() => (this.#inDoubt ? undefined : this.#loadScripts()))
@@ -119,8 +119,8 @@ export class RedisConnection {
   }
 
   /**
-   * Loads the scripts and repeats a command whose script Redis does not know. It first checks whether this is still the trusted Redis. A
-   * Redis that has also lost its data has no epoch, so the script answers `not_ready`.
+   * Loads the scripts and repeats a command whose script Redis does not know. It first checks whether this is still the Redis that was last
+   * compared with Postgres. A Redis that lost its data has no epoch (the mark of a filled ledger), so the script answers `not_ready`.
    */
   async #runForgotten(script: LuaScript, keys: readonly string[], args: readonly string[]): Promise<unknown> {
     await this.#meet();
@@ -144,8 +144,9 @@ export class RedisConnection {
   }
 
   /**
-   * Returns a script under a name that differs for each trusted Redis. A Cluster's client silently switches to a promoted replica. That
-   * replica may know scripts, but none with these names. The connection therefore checks the replica's id before it loads the scripts.
+   * Returns a script under a name that differs for each Redis that was compared with Postgres. A Cluster's client silently switches to a
+   * promoted replica. That replica may know scripts, but none with these names. The connection therefore checks the replica's id before it
+   * loads the scripts.
    */
   #nameOf(script: LuaScript): NamedScript {
     const known = this.#named.get(script);
@@ -190,7 +191,7 @@ function replicationIdIn(infos: readonly string[]): string {
     .join(' ');
 }
 
-/** Errors that mean a wrong script or command of the gateway. All other errors mean that Redis is unavailable. */
+/** Errors of Redis that show a defect of the gateway: a wrong script or command. All other errors mean that Redis is unavailable. */
 const OUR_DEFECT = /^(ERR|WRONGTYPE|NOPERM)\b/;
 
 /** Converts every error by which Redis is unavailable (down, slow, full, loading, read-only) to `LedgerUnavailable`. */

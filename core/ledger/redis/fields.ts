@@ -52,7 +52,7 @@ export function readSettings(rev: string, settings: string): KeySettings {
   return { rev: Number(rev), name, allowedModels, markup, ...(access !== undefined && { access }) };
 }
 
-/** Returns the settings of a key that an operator decides, as a list of alternating fields and values of its hash. An empty value means no field. */
+/** Returns the settings that an operator chose for an API key, as alternating fields and values of its hash in Redis. An empty value means no field. */
 export function settingFields(key: SetKeyRequest): readonly string[] {
   const { status, settings } = key;
   const limits = limitTexts(key);
@@ -61,7 +61,7 @@ export function settingFields(key: SetKeyRequest): readonly string[] {
   return [...Object.entries(others), ...limits].flat();
 }
 
-/** Returns what a key has spent, as a list of alternating fields and values of its hash in Redis. */
+/** Returns what an API key has spent, as a list of alternating fields and values of its hash in Redis. */
 function counterFields({ spentE8, windows }: KeySnapshot): readonly string[] {
   return [
     'spent',

@@ -15,7 +15,7 @@ export function accountPrefix(accountId: string): string {
   return shardPrefix(shardOf(accountId));
 }
 
-/** The Redis key that exists while the index of API keys is complete. While it is missing, an API key without an index entry may still exist. */
+/** The Redis key that exists while the index of API keys is complete. Without it, the index may lack entries of existing API keys. */
 export const KEY_INDEX = 'keyindex';
 
 /** The counter that the ledger increments before it waits for replicas. */

@@ -2,10 +2,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { duplicateRedis, type RedisClient } from '../../storage/redis';
 import { LedgerUnavailable } from '../ledger';
 
-/** The Redis channel that notifies nodes at once when other operations need money from their allowances. Their next report's answer repeats this. */
+/** The Redis channel that asks nodes to return money from their allowances (money held in advance). The answer to a node's next report asks again. */
 const CHANNEL = 'tollgate:recall';
 
-/** Publishes recalls of money to all nodes over Redis, and receives them. */
+/** Sends recalls to all nodes over Redis, and receives them. A recall asks nodes to return money that they hold in advance for an account. */
 export class RecallChannel {
   readonly #redis: RedisClient;
   #listening: RedisClient | undefined;
@@ -14,7 +14,7 @@ export class RecallChannel {
     this.#redis = redis;
   }
 
-  /** Publishes a recall. A node that misses it finds it in the answer to its next report. */
+  /** Asks all nodes to return the money that they hold in advance for this account. A node that misses this finds it in the answer to its next report. */
   publish(accountId: string): void {
     this.#redis.publish(CHANNEL, accountId).catch(() => undefined);
   }
@@ -33,18 +33,18 @@ export class RecallChannel {
 }
 
 interface RecallsOptions {
-  /** How long an operation waits for recalled money, in ms; longer than any lease. */
+  /** How long an operation waits until nodes have returned their money, in ms. This is longer than the lease of any allowance of a node. */
   readonly waitMs: number;
-  /** Publishes the recall to all nodes at once. */
+  /** Asks all nodes at once to return the money that they hold in advance for this account. */
   publish(accountId: string): void;
-  /** Counts the live allowances of an account, or of one of its keys, and prevents their renewal. */
+  /** Counts the unexpired allowances (money that nodes hold in advance) of an account, or of one of its API keys. It also prevents their renewal. */
   countLive(accountId: string, keyId?: string): Promise<number>;
 }
 
 const FIRST_PAUSE_MS = 2;
 const MAX_PAUSE_MS = 50;
 
-/** Recalls money from the allowances of nodes. All operations that wait for the same money share one recall. */
+/** Recalls money from the allowances of nodes (money that they hold in advance). All operations that wait for the same money share one recall. */
 export class Recalls {
   readonly #options: RecallsOptions;
   readonly #underWay = new Map<string, Promise<void>>();
@@ -54,7 +54,8 @@ export class Recalls {
   }
 
   /**
-   * Repeats an operation until it has an outcome, because money in allowances may be missing, and recalls that money before each attempt.
+   * Repeats an operation until it has an outcome. Before each attempt it recalls money from allowances of nodes, because the operation may
+   * need that money.
    * @throws LedgerUnavailable if nodes do not answer in time
    */
   async whileRecalling<T>(accountId: string, ask: () => Promise<T | undefined>): Promise<T> {
@@ -67,7 +68,7 @@ export class Recalls {
     throw new LedgerUnavailable('other nodes did not return money held in advance in time');
   }
 
-  /** Resolves when no node admits calls any more from an allowance that this account, or this key, had before. */
+  /** Resolves when no node admits calls any more from the allowances (money held in advance) that this account, or this API key, had before. */
   allBack(accountId: string, keyId?: string): Promise<void> {
     const name = `${accountId} ${keyId}`;
     const known = this.#underWay.get(name);

@@ -83,16 +83,16 @@ const RESTORED_AT_ONCE = 8;
 const INDEXED_AT_ONCE = 100;
 
 /**
- * How many entries of an outbox one command reads or deletes, and in how many outboxes at once. Redis serves no call during a command. It
- * takes 2 µs to read an entry and 5 to delete one.
+ * How many entries of an outbox one command reads or deletes, and how many outboxes are processed at once. Redis serves no call during a
+ * command. It takes 2 µs to read an entry and 5 µs to delete one.
  */
 const ENTRIES_PER_COMMAND = 64;
 const OUTBOXES_AT_ONCE = 4;
 
-/** How often the epochs of all shards are checked even if nothing is suspicious. */
+/** How often the epochs (marks of a filled ledger) of all shards are checked even if nothing is suspicious. */
 const LOOK_EVERY_MS = 30_000;
 
-/** The prefix of a member in a shard's deadlines that stands for all allowances of an account. */
+/** The prefix of a member of a shard's deadlines that stands for all allowances of an account, not for a reservation. */
 const OF_ALLOWANCES = 'a ';
 
 const CLOSED = String(CLOSED_MS);
@@ -119,7 +119,7 @@ interface RedisLedgerOptions {
   /** The Redis client. The ledger owns it: `close` disconnects it. */
   readonly redis: RedisClient;
   readonly replicas?: ReplicaPolicy & { readonly log: Logger };
-  /** How long an operation waits for money that it recalls from allowances, in ms. */
+  /** How long an operation waits for money that it recalls from allowances (money that nodes hold in advance), in ms. */
   readonly recallWaitMs?: number;
 }
 
@@ -153,7 +153,7 @@ export class RedisLedger implements Ledger, AllowanceStore {
     return answer;
   }
 
-  /** Runs an operation. If the operation lacks money that is in allowances of nodes, this waits until the nodes return the money. */
+  /** Runs an operation. If the money that it needs is held in advance by nodes (in allowances), this waits until the nodes return the money. */
   async #ask<T extends { readonly outcome: string }>(
     script: LuaScript,
     { accountId, id }: { readonly accountId: string; readonly id: string },
@@ -251,7 +251,7 @@ export class RedisLedger implements Ledger, AllowanceStore {
     return this.#ask(SCRIPT.expire, { accountId, id: rid }, closingKeys(payer, rid), [rid, accountId, keyId]);
   }
 
-  /** Takes the money of this account's expired allowances back. */
+  /** Takes back the money of this account's expired allowances (money that nodes held in advance). */
   async #lapse(payer: Payer): Promise<ExpireOutcome> {
     const keys = keysOf(payer, 'meta', 'a', 'exp', 'ob');
     const [word, , givenUp = '0'] = await this.#background.run(SCRIPT.lapse, keys, [payer.accountId]);
@@ -460,13 +460,13 @@ export class RedisLedger implements Ledger, AllowanceStore {
 
   /**
    * Returns whether every shard was filled in the Redis that answers now. The epoch of a shard is the replication id of the Redis in which
-   * it was filled. A restart, a promotion or a move to another node changes that id. It checks all shards if there is a reason, and
-   * otherwise every LOOK_EVERY_MS.
+   * the shard was filled. A restart, a promotion of a replica or a move to another node changes that id. It checks all shards if Redis may
+   * have changed, and otherwise every LOOK_EVERY_MS.
    */
   async isReady(): Promise<boolean> {
     const id = await this.#background.readReplicationId();
     const isInDoubt = this.#calls.isInDoubt(id);
-    // This check comes first, because a Cluster with a broken move may answer nothing else.
+    // Interrupted moves of slots are checked first, because a Cluster with such a move may answer no other command.
     if (isInDoubt) await this.#background.ask(refuseBrokenMoves);
     if ((await this.#background.ask((redis) => redis.exists(KEY_INDEX))) === 0) return false;
     const looked = performance.now() - this.#lookedAt < LOOK_EVERY_MS;
@@ -545,7 +545,7 @@ export class RedisLedger implements Ledger, AllowanceStore {
     await this.#setInEveryShard('epoch', id);
     const [seconds] = await this.#background.ask((redis) => redis.time());
     await this.#background.ask((redis) => redis.set(KEY_INDEX, String(Number(seconds) * 1_000)));
-    // This check comes last, because a Redis that was emptied while it was being filled has the epochs but no accounts.
+    // The marks of all shards are checked last. A Redis that was emptied while it was being filled has the epochs but no accounts.
     if (begun !== undefined && !(await this.#everyShardHas('begun', begun))) {
       await this.shut();
       return 'lost';
@@ -586,7 +586,7 @@ function notReady(): LedgerUnavailable {
   return new LedgerUnavailable('the ledger is being restored from Postgres');
 }
 
-/** The values that follow an outcome in a script's answer. An outcome has the same values in all scripts, but some scripts omit them. */
+/** Functions that read the values after an outcome in a script's answer. An outcome has the same values in all scripts, but some scripts omit them. */
 const VALUES: Readonly<Record<string, (...values: string[]) => object>> = {
   reserved: (held) => ({ heldE8: BigInt(held) }),
   stale_key: (rev, settings) => ({ settings: readSettings(rev, settings) }),

@@ -99,7 +99,7 @@ export class Replicas {
     return Number(count);
   }
 
-  /** Trusts the Redis that the ledger's other connections trust. WAIT on another Redis would not cover the writes of this one. */
+  /** Trusts the Redis that the ledger's other connections trust. WAIT on another Redis would not cover the writes of these connections. */
   trust(id: string): void {
     this.#connection.trust(id);
   }

@@ -9,7 +9,7 @@ interface ClosedBy<Kind> extends Pick<SettleRequest, 'accountId' | 'keyId' | 'ri
 /** A settle or release as the spool keeps it: enough to send it again. A release costs nothing. */
 export type Closing = ClosedBy<'settle'> | ClosedBy<'release'>;
 
-/** A call that a node admitted from an allowance: its hold, and what the node knows of the call. */
+/** A call that a node admitted from an allowance (money that it holds in advance): the hold, and what the node knows of the call. */
 export interface Opening extends Payer {
   readonly kind: 'open';
   readonly generation: string;
@@ -19,7 +19,7 @@ export interface Opening extends Payer {
   readonly facts: string;
 }
 
-/** A report of an allowance, kept before the process sends it, with the calls that it charges in order. */
+/** A report of an allowance (money that a node holds in advance), kept before the process sends it. It lists the calls that it charges in order. */
 export interface KeptReport extends Payer {
   readonly kind: 'report';
   readonly rid: string;
@@ -34,11 +34,11 @@ export type SpoolLine = Closing | Opening | KeptReport;
 /** A reservation or report that the spool keeps because Postgres may not have it yet. */
 export interface Waiting {
   readonly accountId: string;
-  /** The allowance that admitted the call, and whose reports send the call to the ledger; undefined for a call without one. */
+  /** The allowance that admitted the call (money that a node holds in advance); its reports send the call to the ledger. undefined: no allowance did. */
   readonly generation: string | undefined;
 }
 
-/** A file of lines that the process appends in order and never changes. If a reservation has several closings, the last one counts. */
+/** A file of lines that the process appends in order and never changes. If a reservation was settled or released several times, the last line counts. */
 export interface SpoolFile {
   readonly waiting: Map<string, Waiting>;
   readonly bytes: number;
@@ -91,7 +91,7 @@ export class FileOnDisk implements SpoolFile {
     else if (!this.waiting.has(rid)) this.waiting.set(rid, { accountId, generation: undefined });
   }
 
-  /** Writes pending lines to the operating system without waiting for the disk. The lines survive the end of this process, and no call waits for a disk. */
+  /** Writes pending lines to the operating system without waiting for the disk. The lines survive the end of this process, but not a loss of power. */
   flush(): void {
     if (this.#pendingRids.length === 0) return;
     const text = this.#isCut ? `\n${this.#pending}` : this.#pending;

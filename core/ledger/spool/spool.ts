@@ -20,21 +20,21 @@ import { type KnownFile, readAllowances, takeOver } from './take-over';
  */
 export interface Spool {
   /**
-   * Keeps a closing before it is sent, and again if its charge differs from its cost. It also keeps the calls and reports of allowances.
-   * Resolves when the line is on disk: all lines of one turn of the event loop are one write. It never rejects, because a full disk removes
-   * a safety net and must not stop the service.
+   * Keeps a settle or release on disk before it is sent, and again if its charge differs from its cost. It also keeps calls that an
+   * allowance (money held in advance) admitted, and the reports of allowances. Resolves when the line is on disk: all lines of one turn of
+   * the event loop are one write. It never rejects, because a full disk removes a safety net and must not stop the service.
    */
   keep(line: SpoolLine): Promise<void>;
   /** Deletes closings that Postgres has. Ignores unknown ids. */
   written(rids: readonly string[]): void;
-  /** Deletes what Postgres has by now. The rest waits for the next process that opens the folder. */
+  /** Deletes the lines whose entries Postgres has by now, and stops. The other lines wait for the next process that opens the folder. */
   readonly stop: Stop;
 }
 
 interface SpoolOptions {
   /** The shared ledger of all nodes. */
   readonly ledger: Pick<Calls, 'settle' | 'release'>;
-  /** The store that receives reports of allowances. `has` returns whether this process itself reports the calls of a generation. */
+  /** The store that receives reports of allowances (money held in advance). `has` returns whether this process itself reports a given allowance. */
   readonly allowances?: { readonly store: AllowanceStore; has(generation: string): boolean } | undefined;
   readonly database: Knex;
   readonly shipper: Pick<Shipper, 'nudge'>;
@@ -163,10 +163,10 @@ export function openSpool(options: SpoolOptions): Spool {
     waitingGauge.set(old.reduce((sum, { file }) => sum + file.waiting.size, 0));
   };
 
-  /** Generations of allowances that the ledger no longer knows. The spool settles their calls late, one by one. */
+  /** Ids of allowances (money held in advance) that the ledger no longer knows. The spool settles their calls late, one by one. */
   const lost = new Set<string>();
 
-  /** Reports to the ledger the calls that stopped processes admitted from allowances and did not report. */
+  /** Reports calls to the ledger that stopped processes admitted from allowances (money held in advance) and did not report. */
   const reportAllowances = async (files: readonly OldFile[]) => {
     if (allowances === undefined) return;
     const { store, has } = allowances;
@@ -175,20 +175,20 @@ export function openSpool(options: SpoolOptions): Spool {
       for (const { generation } of file.waiting.values())
         if (generation !== undefined && !has(generation) && !lost.has(generation)) generations.add(generation);
     if (generations.size === 0) return;
-    // The current file is included because an allowance of this process may have just been lost.
+    // The file that this process now writes is read, too, because the ledger may have just lost an allowance of this process.
     rotate();
     for (const left of await readAllowances(old, generations)) {
       const { accountId, generation, openings, closings, reports } = left;
       const outcome = await takeOver(left, store);
       shipper.nudge(accountId);
-      // A report never reaches Postgres if the ledger lost it, or has another report with the same sequence number.
+      // A report of a lost allowance, or one without waiting calls, is deleted, because it may never reach Postgres.
       const over = reports.filter(({ rids }) => outcome === 'lost' || !rids.some(waits));
       for (const { rid } of over) forget(rid);
       if (outcome === 'lost') {
         lost.add(generation);
         log.warn(
           { generation, accountId },
-          'the ledger no longer has an allowance of this node; its calls are settled one by one; its calls are settled one by one',
+          'the ledger no longer has an allowance of this node; its calls are settled one by one',
         );
         for (const [rid, opening] of openings) if (!closings.has(rid)) await expire(opening);
       }
@@ -206,7 +206,7 @@ export function openSpool(options: SpoolOptions): Spool {
     forget(rid);
   };
 
-  /** Returns whether the reports of an allowance send this call to the ledger, so that `resend` must not. */
+  /** Returns whether the reports of an allowance (money held in advance) send this call to the ledger, so that `resend` must not. */
   const isReported = ({ waiting }: SpoolFile, rid: string) => {
     const generation = waiting.get(rid)?.generation;
     return allowances !== undefined && generation !== undefined && !lost.has(generation);
@@ -219,12 +219,12 @@ export function openSpool(options: SpoolOptions): Spool {
       const outcome = await (closing.kind === 'settle' ? settle(closing) : release(closing));
       resent.inc({ outcome });
       shipper.nudge(closing.accountId);
-      // Every other outcome has a ledger entry. The closing is deleted when Postgres has the entry's row.
+      // Every other outcome has a ledger entry. The spool deletes the line of this settle or release when Postgres has that entry's row.
       if (DONE.has(outcome)) file.waiting.delete(closing.rid);
     }
   };
 
-  /** Settles again. If the ledger does not know the id, Postgres shows whether the reservation was closed long ago or the ledger has lost the hold. */
+  /** Settles a call again. If the ledger does not know its reservation, Postgres shows whether the reservation was closed long ago or lost. */
   const settle = async (closing: Closing): Promise<string> => {
     const { outcome } = await measuredSettle(ledger, closing);
     if (outcome === 'released') return 'nothing_held';
@@ -238,7 +238,7 @@ export function openSpool(options: SpoolOptions): Spool {
     return late.outcome === 'settled' ? 'settled_late' : late.outcome;
   };
 
-  /** Releases again. If the ledger does not know the hold, it writes no entry, so this writes the call's record itself. */
+  /** Releases a call again. If the ledger does not know the hold, it writes no entry, so this function writes the call's usage record itself. */
   const release = async (closing: Closing): Promise<string> => {
     const { outcome } = await ledger.release(closing);
     if (outcome !== 'tombstoned' || (await isWritten(database, closing))) return outcome;
@@ -271,7 +271,7 @@ function lastOfEach(lines: readonly SpoolLine[]): Iterable<Closing> {
   return new Map(closings.map((closing) => [closing.rid, closing])).values();
 }
 
-/** Deletes reservations that are closed in Postgres. A reservation has one closing row, whatever closed it. */
+/** Deletes the lines of reservations that Postgres has closed. A reservation has one closing row: from a settle, a release or an expiry. */
 async function dropWritten(database: Knex, { waiting }: SpoolFile): Promise<void> {
   const entries = [...waiting].map(([rid, { accountId }]) => ({ rid, accountId }));
   for (let from = 0; from < entries.length; from += LOOK_UP_AT_ONCE) {

@@ -11,7 +11,7 @@ export interface KnownFile {
   readonly isLeft: boolean;
 }
 
-/** All lines of spool files about one allowance, and the file to which `takeOver` appends further reports. */
+/** All lines of spool files about one allowance (money held in advance), and the file to which `takeOver` appends further reports. */
 interface LeftAllowance extends Payer {
   readonly generation: string;
   readonly file: SpoolFile;
@@ -21,8 +21,8 @@ interface LeftAllowance extends Payer {
 }
 
 /**
- * Reads the lines of spool files about allowances. It skips open calls of processes that still run. It also skips calls that Postgres has,
- * because the line of their report may have been deleted with its file.
+ * Reads the lines of spool files about allowances (money held in advance). It skips open calls of processes that still run. It also skips
+ * calls that Postgres has, because the line of their report may have been deleted with its file.
  */
 export async function readAllowances(
   files: readonly KnownFile[],
@@ -69,9 +69,9 @@ export async function readAllowances(
 type TakenOver = 'reported' | 'lost' | 'not_ready';
 
 /**
- * Reports to the ledger what a stopped process has not reported: repeats its last report unchanged, then reports the rest. Open calls cost
- * nothing, and their records are made from the facts that the process kept. A report is written to disk before it is sent, so that a
- * process that takes over from this one can repeat it.
+ * Reports to the ledger the calls of an allowance that a stopped process has not reported. It repeats that process's last report unchanged,
+ * then reports the other calls. Open calls cost nothing, and their records are made from the facts that the process kept. A report is
+ * written to disk before it is sent, so that a process that takes over from this one can repeat it.
  */
 export async function takeOver(left: LeftAllowance, store: AllowanceStore): Promise<TakenOver> {
   const { accountId, generation, reports } = left;

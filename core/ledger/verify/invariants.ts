@@ -31,7 +31,7 @@ export const INVARIANTS = {
 
 export type Invariant = keyof typeof INVARIANTS;
 
-/** One case in which an invariant does not hold. A member is null if it is unknown, or if the violation concerns all accounts. */
+/** One case in which an invariant of the ledger does not hold. A member is null if it is unknown, or if the violation concerns all accounts. */
 export interface Violation {
   readonly invariant: Invariant;
   readonly accountId: string | null;

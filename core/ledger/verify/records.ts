@@ -8,14 +8,14 @@ const DAY_MS = 86_400_000;
 const NAMED = 100;
 
 /**
- * Finds entries that do not match their usage records, and records without an entry. A record belongs to the entry of its report, or else
- * to that of its reservation.
+ * Finds entries that do not match their usage records, and records without an entry. A record belongs to the entry of its allowance's
+ * report, or else to that of its reservation.
  *
- * An entry's id contains its time; a record contains the time when its call arrived. A call arrives at most an hour before its reservation,
- * because a body takes two minutes at most. It arrives at most a day before its report, because no call takes longer.
+ * An entry's id contains the time of the entry. A record contains the time when its call arrived. A call arrives at most an hour before its
+ * reservation, because a body takes two minutes at most. It arrives at most a day before its report, because no call takes longer.
  *
- * The join is a full join, because Postgres answers it by hashing or sorting, even with outdated statistics. With statistics from when each
- * account had one record, Postgres would otherwise scan all records for each entry.
+ * The join is a full join, because Postgres answers it by hashing or sorting, even with outdated statistics. With statistics from a time
+ * when each account had one record, Postgres would otherwise scan all records for each entry.
  */
 const UNEVEN = `
   WITH wanted AS (SELECT value::uuid AS account_id FROM jsonb_array_elements_text(:accountIds::jsonb)),
@@ -57,14 +57,14 @@ interface Uneven {
   readonly records: number;
   readonly charged: string | null;
   readonly cost: string | null;
-  /** Whether a report also charged for the reservation. */
+  /** Whether the report of an allowance (money held in advance) charged for the reservation, beside its own entry. */
   readonly isReported: boolean;
 }
 
 /**
- * Compares entries with their usage records over the last days, in both directions. The reservation of a call has one record, and a report
- * has one for each of its calls. An entry's records together cost the entry's amount. The comparison begins a day after the oldest rows of
- * both tables, because an entry may be a day later than its record.
+ * Compares entries with their usage records over the last days, in both directions. The reservation of a call has one record, and the
+ * report of an allowance has one for each of its calls. An entry's records together cost the entry's amount. The comparison begins a day
+ * after the oldest rows of both tables, because an entry may be a day later than its record.
  */
 export async function compareRecords(
   database: Knex,

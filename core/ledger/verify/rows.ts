@@ -9,11 +9,11 @@ export interface Chain {
   sumE8: bigint;
   entries: number;
   readonly spentE8: Map<string, bigint>;
-  /** Whether the chain begins with the account's first entry. Otherwise `spentE8` lacks the earlier spending of the account's keys. */
+  /** Whether the chain (the account's entries read so far) begins with the account's first entry. Otherwise `spentE8` lacks earlier spending of its keys. */
   readonly isWhole: boolean;
 }
 
-/** Returns the start of each account's chain: its first entry, or the checkpoint that replaced older entries. */
+/** Returns where the check of each account's entries starts: at its first entry, or at the checkpoint that replaced older entries. */
 export async function startChains(database: Knex, accountIds: readonly string[]): Promise<readonly Chain[]> {
   const { rows } = await database.raw<{ rows: { accountId: string; seq: number; posted: string }[] }>(
     `SELECT DISTINCT ON (account_id) account_id::text AS "accountId", seq::float8 AS seq, posted_e8::text AS posted
@@ -33,7 +33,7 @@ export async function startChains(database: Knex, accountIds: readonly string[])
 /** How many entries of one account a statement follows, so that no statement takes long. */
 const ENTRIES_AT_ONCE = 20_000;
 
-/** Selects the accounts' entries for a statement: from where each account's chain continues to the last entry requested. */
+/** Begins an SQL statement with the entries to check: from the next unread entry of each account to the last one requested. */
 const WANTED = `
   WITH wanted AS (
     SELECT * FROM jsonb_to_recordset(:wanted::jsonb) AS wanted ("accountId" uuid, seq bigint, posted bigint, upto bigint)
@@ -80,7 +80,10 @@ interface Followed {
   readonly broken: string | null;
 }
 
-/** Follows the accounts' entries that are rows in Postgres, at most up to the given numbers. Rows never change, so a concurrent write cannot disturb this. */
+/**
+ * Checks the accounts' entries in Postgres one after the other, at most up to the given numbers. Rows never change, so a concurrent write
+ * cannot disturb this check.
+ */
 export async function followChains(
   database: Knex,
   chains: readonly Chain[],
@@ -91,7 +94,7 @@ export async function followChains(
   while (open.length > 0) {
     const { rows } = await database.raw<{ rows: Followed[] }>(FOLLOW, { wanted: wantedOf(open, upto) });
     if (rows.length === 0) return found;
-    // The next checks cover only the entries that this round has read, because the ledger may have written more since.
+    // The following checks cover only the entries that this round has read, because the ledger may have written more meanwhile.
     const wanted = wantedOf(open, new Map(rows.map(({ accountId, seq }) => [accountId, seq])));
     found.push(...(await closedTwice(database, wanted)));
     await addSpending(database, wanted, open);
@@ -167,8 +170,8 @@ async function closedTwice(database: Knex, wanted: string): Promise<readonly Vio
 }
 
 /**
- * Compares what keys have spent with the sums that recovery reads, up to the entries that the chains have reached. For a chain that begins
- * at a checkpoint, it adopts those sums, because earlier spending is recorded nowhere else.
+ * Compares the spending of keys in the checked entries with the sums that recovery reads. If an account's entries begin at a checkpoint, it
+ * adopts those sums, because earlier spending is recorded nowhere else.
  */
 export async function compareSpending(database: Knex, chains: readonly Chain[]): Promise<readonly Violation[]> {
   const { rows } = await database.raw<{ rows: { accountId: string; keyId: string; spent: string }[] }>(
@@ -192,7 +195,7 @@ export async function compareSpending(database: Knex, chains: readonly Chain[]):
   });
 }
 
-/** Returns violations for accounts whose last entry is not the stored end of their chain. Recovery reads that end. */
+/** Returns violations for accounts whose last entry differs from the stored end of their entries, which recovery reads. */
 export async function compareEnds(database: Knex, accountIds: readonly string[]): Promise<readonly Violation[]> {
   const { rows } = await database.raw<{
     rows: { accountId: string; last: string; noted: string | null; seq: number }[];

@@ -32,15 +32,15 @@ interface Verified {
   readonly next: string | undefined;
 }
 
-/** How many keys one view of the ledger contains. The next constant is how many outbox entries are read at once. */
+/** How many API keys one view of the ledger contains. The next constant is how many outbox entries are read at once. */
 const KEYS_AT_ONCE = 500;
 const OUTBOX_AT_ONCE = 20_000;
 const ON_ITS_WAY_MS = 5_000;
 const LOOK_AGAIN_MS = 100;
 
 /**
- * Verifies one page of accounts, in the order of ids, while calls continue. It reads an account, its keys and its holds at one moment. The
- * account's entries up to that moment are still in the outbox, or rows that never change.
+ * Verifies one page of accounts, in the order of ids, while calls continue. It reads an account, its keys and its holds at one moment. All
+ * entries up to that moment are in the outbox or in rows of Postgres, which never change.
  * @throws LedgerUnavailable if the ledger is unavailable
  */
 export async function verify(options: VerifyOptions, request: VerifyRequest): Promise<Verified> {
@@ -73,7 +73,7 @@ export async function verifyOutbox({ ledger }: VerifyOptions): Promise<readonly 
 
 interface AccountRow {
   readonly id: string;
-  /** Whether the account's row is so old that the ledger must have the account, too. The gateway writes the row first. */
+  /** Whether the account's row in Postgres is so old that the ledger must have the account, too. The gateway writes that row before the ledger. */
   readonly settled: boolean;
 }
 
@@ -144,7 +144,7 @@ async function readKeys(database: Knex, accountIds: readonly string[]): Promise<
   return rows;
 }
 
-/** Follows the entries of accounts up to the last one that each account had when the ledger was read. */
+/** Checks the entries of accounts up to the last entry that each account had when the ledger was read. */
 async function follow(
   { ledger, database, patienceMs = ON_ITS_WAY_MS }: VerifyOptions,
   shard: number,
@@ -160,7 +160,7 @@ async function follow(
     found.push(...(await followChains(database, chains, upto)));
   }
   if (!chains.some(isBehind)) return found;
-  // The outbox is read before the rows, because an entry that the shipper trims meanwhile is a row by then.
+  // The outbox is read before the rows of Postgres. An entry that the shipper deletes from the outbox meanwhile then is a row in Postgres.
   const waiting = (await ledger.readOutbox([shard], OUTBOX_AT_ONCE)).get(shard) ?? [];
   found.push(...(await followChains(database, chains, upto)));
   found.push(...continueWith(waiting, chains, upto));
@@ -175,7 +175,7 @@ async function follow(
   ];
 }
 
-/** Continues the chains with outbox entries that are not rows in Postgres yet. */
+/** Continues the check of each account with outbox entries that are not rows in Postgres yet. */
 function continueWith(
   entries: readonly OutboxEntry[],
   chains: readonly Chain[],
@@ -231,7 +231,7 @@ function compareKeys(keys: readonly KeyRow[], seen: LedgerInspection, chains: re
   });
 }
 
-/** Drops violations of a limit that an operator lowered below the key's spending. The audit log shows whether one did. */
+/** Drops violations of a limit that an operator lowered below what the key had spent. The audit log shows such a change. */
 async function withoutLowered(database: Knex, violations: readonly Violation[]): Promise<readonly Violation[]> {
   const kept: Violation[] = [];
   for (const each of violations) {

@@ -11,7 +11,7 @@ interface WatchOptions extends VerifyOptions {
   readonly log: Logger;
   /** How long the pause between two passes is, in ms. */
   readonly everyMs: number;
-  /** How many accounts per second a pass verifies at most, so that it costs little of the database's time. */
+  /** The most accounts that are verified per second, so that verification costs little of the database's time. */
   readonly accountsPerSecond: number;
 }
 
@@ -43,7 +43,7 @@ const ACCOUNTS_AT_ONCE = 20;
 const ENTRIES_PER_SECOND = 50_000;
 const FIRST_AFTER_MS = 30_000;
 const DAYS_OF_RECORDS = 1;
-/** How many violations of one pass are logged. More lines would add nothing, and the metric has the number. */
+/** How many violations of one verification of all accounts are logged. More lines would not help the operator, and the metric has the number. */
 const LINES = 50;
 
 /** Verifies all accounts repeatedly and slowly, and logs violations. Returns the loop, so that the caller can stop it. */

@@ -11,7 +11,7 @@ const OF_ASSISTANT = {
   why: 'cannot stand in a message of the assistant at this upstream',
 } as const;
 
-/** OpenAI accepts ids of up to 40 characters (github.com/agno-agi/agno/issues/5382, 2025-11: quotes the vendor). */
+/** The formats that Chat vendors accept. OpenAI accepts ids of up to 40 characters (github.com/agno-agi/agno/issues/5382, 2025-11: quotes the vendor). */
 export const CHAT_FORMS: Forms = {
   dialect: 'chat',
   callId: /^[\s\S]{1,40}$/,

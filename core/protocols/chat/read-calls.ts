@@ -5,35 +5,35 @@ import { jsonOf } from '../../http/raw-json';
 import type { KeptReasoning } from './kept-reasoning';
 
 interface Call {
-  /** The call's position among the calls of the choice. */
+  /** The position of the tool call among the calls of its choice. */
   readonly order: number;
   id: string;
   name: string;
   isText: boolean;
-  /** What the vendor wants returned with the call in the next request. */
+  /** What the vendor wants returned with this tool call in the next request. */
   extra?: KeptReasoning['extra_content'];
-  /** The part of the input that arrived before the call's name. */
+  /** The part of the tool call's input that arrived before the call's name. */
   early: string;
-  /** Detects whether the input is complete. Free text has no detectable end. */
+  /** Detects whether the input of a tool call is complete. Free text has no detectable end. */
   readonly end: ObjectEnd;
-  /** The number of the call's part in the answer; undefined until the call's name has arrived. */
+  /** The number of the tool call's part in the answer; undefined until the call's name has arrived. */
   at: number | undefined;
   isClosed: boolean;
 }
 
 /**
- * Reads the tool calls of one choice, which may arrive interleaved. It closes a call as soon as another begins and the JSON of the first is
- * complete. The writer of a dialect with sequential parts can then send the other call to the client.
+ * Reads the tool calls of one choice, which may arrive interleaved. It closes a call as soon as another call begins and the first call's
+ * JSON is complete. A writer whose dialect has only sequential parts can then send the other call to the client.
  */
 export class CallsReader {
   readonly #choice: number;
   readonly #answerId: string;
   readonly #next: () => number;
   readonly #calls: Call[] = [];
-  /** The newest call for each `index`. The next field has the newest call for each id. */
+  /** The newest tool call for each `index`. The next field has the newest tool call for each id. */
   readonly #byIndex = new Map<number, Call>();
   readonly #byId = new Map<string, Call>();
-  /** The open calls whose input is complete. They close when another call begins. */
+  /** The open tool calls whose input is complete. They close when another call begins. */
   readonly #whole = new Set<Call>();
   hasCalls = false;
 
@@ -116,7 +116,7 @@ export class CallsReader {
     if (early !== '') events.push({ kind: 'add', at, text: early });
   }
 
-  /** Emits a call's `extra_content` as the signature of empty reasoning before the call, because clients return only signatures of reasoning. */
+  /** Emits the `extra_content` of a tool call as the signature of an empty reasoning part before the call. Clients return signatures only with reasoning. */
   #sign({ extra }: Call, events: AnswerEvent[]): void {
     if (extra === undefined) return;
     const at = this.#next();

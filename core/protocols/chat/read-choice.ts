@@ -15,7 +15,10 @@ export const REASONING_MEMBERS = ['reasoning_content', 'reasoning'] as const;
 export class ChoiceReader {
   readonly #calls: CallsReader;
   #open: { readonly at: number; readonly kind: Kind; readonly signature: string | undefined } | undefined;
-  /** The positions in the message where the open part begins and the text so far ends. Citations count characters from the beginning of the message. */
+  /**
+   * The positions in the message at which the open part begins and the text so far ends. Vendors count the characters of citations from the
+   * beginning of the message.
+   */
   #textFrom = 0;
   #textTo = 0;
   readonly #details: Record<string, unknown>[] = [];
@@ -52,7 +55,10 @@ export class ChoiceReader {
     }
   }
 
-  /** Ends the choice. The upstream may send `stop` although the model calls tools, and may repeat the reason. An unstreamed body may have no reason. */
+  /**
+   * Ends the choice with the upstream's stop reason. An upstream may send `stop` although the model calls tools, may repeat the reason, or
+   * may omit it in an unstreamed body.
+   */
   finish(reason: string, stop: string, events: AnswerEvent[]): void {
     if (this.#isFinished && !this.isNative) return;
     this.close(events);
@@ -144,8 +150,8 @@ export class ChoiceReader {
 }
 
 /**
- * Returns the tool calls of a delta or a message. The calls of an unstreamed message have no `index`, so their position counts. Old
- * upstreams send their only call in `function_call`.
+ * Returns the tool calls of a delta or a message. The calls of an unstreamed message have no `index`, so their position in the list is
+ * used. Old upstreams send their only call in `function_call`.
  */
 function callsIn(delta: JsonObject, isWhole: boolean): readonly JsonObject[] {
   const given = delta['tool_calls'];

@@ -30,7 +30,7 @@ class MessagesReader {
   readonly instructions: TextPart[] = [];
   readonly turns: Turn[] = [];
   readonly #textCalls = new Set<string>();
-  /** The tool results of the current turn; undefined in another turn. Chat puts each result into a separate message. */
+  /** The tool results of the open turn of tool results; undefined in any other turn. Chat sends each result as a separate message. */
   #results: ToolResultPart[] | undefined;
 
   read(given: unknown, path: string): void {

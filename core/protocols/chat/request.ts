@@ -100,9 +100,9 @@ export const CHAT_TABLE: RequestTable = {
       ...free('sampling, at upstreams that have it'),
       ...carried('sampling; dropped where the dialect has no place for it', 'topK'),
     },
-    // openrouter.ai/docs/api_reference/parameters, 2026-11.
+    // The source of this member: openrouter.ai/docs/api_reference/parameters, 2026-11.
     top_a: OTHER_SAMPLING,
-    // docs.vllm.ai, "OpenAI-compatible server", extra parameters, 2026-11. SGLang has most of them.
+    // The source of these members: docs.vllm.ai, "OpenAI-compatible server", extra parameters, 2026-11. SGLang has most of them.
     ...each(
       OTHER_SAMPLING,
       'min_p',
@@ -112,11 +112,11 @@ export const CHAT_TABLE: RequestTable = {
       'ignore_eos',
       'stop_token_ids',
     ),
-    // alibabacloud.com/help/en/model-studio/deep-thinking, 2026-06.
+    // The source of these members: alibabacloud.com/help/en/model-studio/deep-thinking, 2026-06.
     ...each(OTHER_REASONING, 'enable_thinking', 'thinking_budget'),
-    // api-docs.deepseek.com/guides/thinking_mode, 2026-11. Moonshot and Z.AI accept it, too.
+    // The source of this member: api-docs.deepseek.com/guides/thinking_mode, 2026-11. Moonshot and Z.AI accept it, too.
     thinking: OTHER_REASONING,
-    // openrouter.ai/docs/guides/best-practices/reasoning-tokens, 2026-11.
+    // The source of these members: openrouter.ai/docs/guides/best-practices/reasoning-tokens, 2026-11.
     ...each(OTHER_REASONING, 'reasoning', 'include_reasoning'),
     verbosity: {
       ...free('counts towards the limit'),
@@ -176,7 +176,7 @@ export const CHAT_TABLE: RequestTable = {
     'tool_calls[]': {
       ...each(CALL, 'id', 'type', 'function', 'custom'),
       index: dropped('the place of the call says it'),
-      // ai.google.dev/gemini-api/docs/thought-signatures, 2026-11: what Gemini's Chat endpoint adds.
+      // A member that Gemini's Chat endpoint adds: ai.google.dev/gemini-api/docs/thought-signatures, 2026-11.
       extra_content: dropped('is good at its vendor alone'),
       provider_specific_fields: ADDED,
     },

@@ -10,7 +10,7 @@ import {
 } from '../../catalog/usage';
 import { type UsageSettings, unlessPlain, usageOfReport, usageReader } from '../usage-report';
 
-/** `prompt_tokens` and `completion_tokens` include their detail counts, unless the total shows that they do not. */
+/** The member names of Chat's usage reports. `prompt_tokens` and `completion_tokens` include their detail counts, unless the total shows otherwise. */
 const readReport = usageReader({
   counts: {
     input: {
@@ -20,7 +20,8 @@ const readReport = usageReader({
     cacheRead: {
       in: 'input',
       at: [
-        // OpenAI: platform.openai.com, Chat completion object. Azure, xAI, Gemini, OpenRouter, Groq, vLLM, SGLang and Alibaba use the same names.
+        // The source of these names: platform.openai.com, Chat completion object. Azure, xAI, Gemini, OpenRouter, Groq, vLLM, SGLang and Alibaba use
+        // them, too.
         'prompt_tokens_details.cached_tokens',
         'cached_tokens', // Moonshot: @ai-sdk/moonshotai, convert-moonshotai-chat-usage.ts, 2026-11
         'prompt_cache_hit_tokens', // DeepSeek: the same
@@ -64,10 +65,10 @@ const readReport = usageReader({
       (kind) => `completion_tokens_details.${kind}_tokens`,
     ),
     ...['image', 'audio', 'video'].map((kind) => `prompt_tokens_details.multimodal_tokens.${kind}`), // vLLM
-    // Groq, in seconds: groq-typescript, completions.ts, 2026-07-24
+    // Groq's times, in seconds; source: groq-typescript, completions.ts, 2026-07-24
     ...['queue_time', 'prompt_time', 'completion_time', 'total_time'],
     'cost_in_usd_ticks', // xAI: docs.x.ai, Cost Tracking, 2026-06
-    // OpenRouter: openrouter.ai/docs, Usage Accounting, 2026-08
+    // OpenRouter's cost of a call; source: openrouter.ai/docs, Usage Accounting, 2026-08
     'cost',
     ...['', '_prompt', '_completions'].map((kind) => `cost_details.upstream_inference${kind}_cost`),
   ],

@@ -20,13 +20,14 @@ export const CHAT_STOP_REASONS: ReadonlyMap<string, FinishReason> = new Map([
   ['tool_calls', 'tool_calls'],
   ['function_call', 'tool_calls'],
   ['content_filter', 'filter'],
-  // docs.x.ai and older servers: the call's output limit was reached.
+  // The stop reason of xAI (docs.x.ai) and older servers for a reached output limit.
   ['max_tokens', 'length'],
-  // docs.z.ai, "Chat Completion", 2026-11: a content filter stopped the answer.
+  // The stop reason of Z.AI for an answer that a content filter stopped (docs.z.ai, "Chat Completion", 2026-11).
   ['sensitive', 'filter'],
-  // docs.mistral.ai, "Chat", 2026-11: the context window is full.
+  // The stop reason of Mistral for a full context window (docs.mistral.ai, "Chat", 2026-11).
   ['model_length', 'context'],
-  // openrouter.ai/docs "Errors and Debugging"; docs.z.ai "Chat Completion"; api-docs.deepseek.com "Create Chat Completion", 2026-11.
+  // The stop reason for a failed answer: openrouter.ai/docs "Errors and Debugging"; docs.z.ai "Chat Completion"; api-docs.deepseek.com "Create Chat
+  // Completion", 2026-11.
   ['error', 'broken'],
   ['network_error', 'broken'],
   ['insufficient_system_resource', 'broken'],

@@ -19,7 +19,7 @@ import { jsonInputOf } from '../text-tools';
 import { type KeptReasoning, readKept } from './kept-reasoning';
 import { REASONING_MEMBERS } from './read-choice';
 
-/** The separator between texts that were separate. Many upstreams accept only a text, not a list of texts. */
+/** The separator between separate texts that are joined into one. Many upstreams accept only a text, not a list of texts. */
 const APART = '\n\n';
 
 /** Writes the messages. @throws NotTranslatable */
@@ -36,7 +36,7 @@ function isAssistant(turn: Turn | undefined): boolean {
   return turn?.role === 'assistant';
 }
 
-/** Groups consecutive turns of the assistant, and the turns between them. Vendors want all calls in one message, followed by their results. */
+/** Groups consecutive turns of the assistant, and the other turns between them. Vendors want all tool calls in one message, followed by their results. */
 function runsOf(turns: readonly Turn[]): readonly (readonly Turn[])[] {
   const runs: Turn[][] = [];
   for (const turn of turns) {
@@ -72,7 +72,10 @@ function writeAnswer(run: readonly Turn[], upstream: string): readonly JsonObjec
   ];
 }
 
-/** Returns this upstream's own reasoning, in the member in which it sent it. Clients may forge sealed values, so no other member is written. */
+/**
+ * Returns the reasoning that this upstream produced, in the member in which the upstream sent it. Reasoning in other members is not
+ * written, because clients may forge signatures.
+ */
 function reasoningOf(run: readonly Turn[], upstream: string): JsonObject {
   const parts = run.flatMap((turn) => turn.parts.filter((part) => part.kind === 'reasoning'));
   const from = (member: string) => parts.filter(({ signature }) => unsealFor(signature, upstream, 'chat') === member);
@@ -88,7 +91,7 @@ function keptBy({ signature }: ReasoningPart, upstream: string): KeptReasoning {
   return readKept(unsealFor(signature, upstream, 'chat'));
 }
 
-/** Writes the calls of a turn. Each call gets the `extra_content` of the signature before it. */
+/** Writes the tool calls of a turn. A signature before a call becomes the call's `extra_content`. */
 function writeCalls(parts: readonly Part[], upstream: string): readonly JsonObject[] {
   const calls: JsonObject[] = [];
   let extra: JsonObject | undefined;
@@ -120,8 +123,8 @@ function writeCall(part: ToolCallPart): JsonObject {
 type Shown = TextPart | ImagePart | DocumentPart | AudioPart;
 
 /**
- * Writes a run of the user's turns, with tool results first. A tool message accepts only text, so the result's images and documents follow
- * in a message of the user.
+ * Writes consecutive turns of the user, with tool results first. A tool message accepts only text, so the result's images and documents
+ * follow in a message of the user.
  */
 function writeAsked(run: readonly Turn[]): readonly JsonObject[] {
   const results = run.flatMap(({ parts }) => parts.filter((part) => part.kind === 'tool_result'));

@@ -3,7 +3,7 @@ import type { Citation, FinishReason, OpenPart } from '../../catalog/answer';
 
 interface WrittenCallPart {
   readonly kind: 'tool_call';
-  /** The call's position among the calls of the choice. */
+  /** The position of the tool call among the calls of its choice. */
   readonly index: number;
   readonly id: string;
   readonly name: string;

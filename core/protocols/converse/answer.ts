@@ -9,7 +9,7 @@ import { CONVERSE_STOP_REASONS } from './words';
 
 /** Reads the answers of Converse. Its content blocks are numbered, but only blocks of tool calls announce their beginning. */
 export class ConverseReader implements AnswerReader {
-  /** The part number of each open block. */
+  /** The part number in the answer for each open content block, by the block's index. */
   readonly #open = new Map<number, number>();
   #parts = 0;
   #hasFinished = false;
@@ -79,7 +79,10 @@ export class ConverseReader implements AnswerReader {
     return [{ kind: 'open', at: this.#next(block), choice: 0, part: { kind } }];
   }
 
-  /** Reads reasoning and the signature that returns it to the model. An unstreamed block has both; in a stream the signature follows the text. */
+  /**
+   * Reads reasoning, and the signature with which a client returns it to the model. An unstreamed block has both; in a stream the signature
+   * follows the text.
+   */
   #reasoning(block: number, reasoning: JsonObject, isWhole: boolean): readonly AnswerEvent[] {
     const content = isWhole ? (asObject(reasoning['reasoningText']) ?? {}) : reasoning;
     const text = asText(content['text']);

@@ -2,7 +2,10 @@ import { asObject, type JsonObject } from '../../base/json-values';
 import { UNKNOWN_USAGE, type Usage } from '../../catalog/usage';
 import { usageOfReport, usageReader } from '../usage-report';
 
-/** docs.aws.amazon.com, Amazon Bedrock, TokenUsage: the input count excludes cached tokens. A separate list has the tokens cached for an hour. */
+/**
+ * The member names of Converse's usage reports (docs.aws.amazon.com, Amazon Bedrock, TokenUsage). The input count excludes cached tokens. A
+ * separate list has the tokens cached for an hour.
+ */
 const readReport = usageReader({
   counts: {
     input: { at: ['inputTokens'] },
@@ -15,7 +18,7 @@ const readReport = usageReader({
     cacheWrite1h: { in: 'cacheWrite', at: ['cacheDetails[ttl=1h].inputTokens'] },
     output: { at: ['outputTokens'] },
   },
-  // Not read: Amazon does not document whether the total includes cached tokens.
+  // The total is not read, because Amazon does not document whether it includes cached tokens.
   free: ['totalTokens'],
 });
 

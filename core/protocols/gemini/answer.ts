@@ -24,7 +24,7 @@ export class GeminiReader implements AnswerReader {
   #hasBegun = false;
   #finished = 0;
 
-  /** `asked`: how many choices the call requests. Every event contains token counts, so counts do not identify the last event. */
+  /** `asked` is how many choices the call requests. The reader needs it because every event contains token counts, so counts do not mark the last event. */
   constructor(private readonly asked = 1) {}
 
   event({ data }: SseEvent): readonly AnswerEvent[] {
@@ -53,7 +53,7 @@ export class GeminiReader implements AnswerReader {
     if (blocked !== undefined) append(events, this.#finish(0, 'SAFETY'));
     const usage = usageEvents(readGeminiUsage(answer));
     append(events, usage);
-    // The protocol has no closing event: the last event contains the stop reasons and the token counts.
+    // The protocol has no closing event. The last event contains the token counts, and the stop reasons of all choices or a block reason.
     const hasAll = blocked !== undefined || this.#finished >= this.asked;
     const isOver = hasAll && this.#unfinished.size === 0 && usage.length > 0;
     return isOver ? [...events, ...this.end(), { kind: 'end' }] : events;

@@ -16,7 +16,10 @@ const OTHER_TYPE = {
   why: 'has a type that would be read as something else there',
 } as const;
 
-/** Google documents no limit for an id (ai.google.dev, FunctionCall, 2026-11). An empty id is replaced, because it identifies nothing. */
+/**
+ * The formats that Gemini accepts. Google documents no limit for an id (ai.google.dev, FunctionCall, 2026-11). An empty id is replaced,
+ * because it identifies nothing.
+ */
 export const GEMINI_FORMS: Forms = { dialect: 'gemini', callId: /^[\s\S]{1,64}$/, refusesBlank: false, system: 'user' };
 
 /** The features that the dialect of Gemini cannot express. */

@@ -70,7 +70,7 @@ function formatOf(format: OutputFormat | undefined): JsonObject {
   return format.kind === 'json' ? { responseMimeType } : { responseMimeType, responseJsonSchema: format.schema };
 }
 
-/** The dialect's words for the levels of effort. Higher levels become `high`. */
+/** Gemini's words for the levels of reasoning effort. Higher levels than these become `high`. */
 const LEVELS: Readonly<Record<string, string>> = { none: 'minimal', minimal: 'minimal', low: 'low', medium: 'medium' };
 
 function thinkingOf({
@@ -189,8 +189,8 @@ function mediaOf(part: ImagePart | DocumentPart): JsonObject {
 }
 
 /**
- * The accepted media types. The vendor interprets data by its media type alone, and the gateway's hold covers an image or a document.
- * Therefore text must not pass as an image, nor a video as a document.
+ * The media types that are accepted for images and for documents. The vendor interprets data by its media type alone, and the hold differs
+ * by kind. Therefore text must not pass as an image, nor a video as a document.
  */
 const MEDIA = { image: /^image\/[\w.+-]+$/i, document: /^(?:application|text)\/[\w.+-]+$/i } as const;
 

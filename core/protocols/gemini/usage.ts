@@ -2,7 +2,10 @@ import { asObject, asText, type JsonObject } from '../../base/json-values';
 import { UNKNOWN_USAGE, type Usage } from '../../catalog/usage';
 import { usageOfReport, usageReader } from '../usage-report';
 
-/** hexdocs.pm/geminix, UsageMetadata, read 2026-11: the prompt count includes cached tokens. The output count excludes thoughts, as users have reported. */
+/**
+ * The member names of Gemini's usage reports (hexdocs.pm/geminix, UsageMetadata, read 2026-11). The prompt count includes cached tokens.
+ * The output count excludes thoughts, as users have reported.
+ */
 const readReport = usageReader({
   counts: {
     input: { at: ['promptTokenCount'] },

@@ -15,7 +15,7 @@ export const GEMINI_STOP_REASONS: ReadonlyMap<string, FinishReason> = new Map([
     'IMAGE_PROHIBITED_CONTENT',
     'IMAGE_RECITATION',
   ].map((word) => [word, 'filter'] as const),
-  // The model made a mistake. A retry may succeed.
+  // Stop reasons for a mistake of the model. A retry may succeed.
   ...[
     'MALFORMED_FUNCTION_CALL',
     'MALFORMED_RESPONSE',

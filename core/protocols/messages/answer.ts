@@ -18,7 +18,7 @@ interface Block {
   readonly kind: string;
   /** How many characters the block has so far. */
   length: number;
-  /** The input in the block's first event, as JSON. It counts only if no delta follows. */
+  /** The tool input in the content block's first event, as JSON. It counts only if no delta follows. */
   readonly input: string;
   readonly citations: Citation[];
 }
@@ -180,7 +180,7 @@ export class MessagesReader implements AnswerReader {
     const events: AnswerEvent[] = [];
     if (length === 0 && input !== '')
       events.push({ kind: 'add', at, text: input, ...(input === '{}' && { bytes: 0 }) });
-    // A citation waits until its block closes, because it applies to the whole block.
+    // A citation waits until its content block closes, because it applies to the whole block, whose length is unknown until then.
     for (const citation of citations) events.push({ kind: 'cite', at, citation: { ...citation, from: 0, to: length } });
     events.push({ kind: 'close', at });
     return events;

@@ -41,7 +41,7 @@ function addDelta(block: Block, delta: JsonObject, inputs: Map<Block, string>): 
 }
 
 /**
- * Returns a block with its parsed input, or nothing for a tool call whose input the end of the answer cut off.
+ * Returns a content block with its parsed tool input. Returns nothing for a tool call whose input is incomplete because the answer ended.
  * @throws if the model finished the call with an input that is not valid
  */
 function withInput(block: Block, json: string | undefined, isCut: boolean): readonly Block[] {

@@ -6,8 +6,8 @@ import { NO_SAMPLING, ONE_SAMPLING } from '../models';
 export const MAX_USER_LENGTH = 256;
 
 /**
- * Anthropic refuses other characters of an id in its answer to the call, and texts that are only white space
- * (github.com/anthropics/claude-code/issues/23440, 2026-02: quotes the vendor). Amazon accepts ids of up to 64 characters.
+ * The formats that Messages vendors accept. Anthropic answers a call with an error for other characters in an id, and for texts of only
+ * white space (github.com/anthropics/claude-code/issues/23440, 2026-02: quotes the vendor). Amazon accepts ids of up to 64 characters.
  */
 export const MESSAGES_FORMS: Forms = {
   dialect: 'messages',

@@ -57,8 +57,9 @@ function readMessage(value: unknown, place: string): Message {
 }
 
 /**
- * Returns the effort that applies to the answer: the last one set up to the user's last input, or in system messages right after it.
- * Results of tools are no input (platform.claude.com/docs/en/build-with-claude/effort-per-message, 2026-11).
+ * Returns the reasoning effort that applies to the answer. It is the last one that a message sets, up to the user's last input or in system
+ * messages right after that input. Results of tools are no input (platform.claude.com/docs/en/build-with-claude/effort-per-message,
+ * 2026-11).
  */
 function effortOf(messages: readonly Message[]): Reasoning['effort'] {
   const input = messages.findLastIndex(({ role, parts }) => role === 'user' && parts.some(isNotResult));
@@ -132,7 +133,8 @@ function readReasoning(value: unknown, effort: Reasoning['effort']): Reasoning |
   if (value === undefined) return effort && { effort };
   const thinking = MESSAGES_RULES.carriedMembers(value, 'thinking', 'thinking');
   const type = wordAt(thinking, 'type', ['adaptive', 'enabled', 'between_tools', 'disabled'], 'thinking');
-  // The model does not think, except for short notes between calls (platform.claude.com, What's new in Claude Sonnet 5.5, 2026-11).
+  // With `between_tools`, the model does not think, except for short notes between calls (platform.claude.com, What's new in Claude Sonnet 5.5,
+  // 2026-11).
   if (type === 'disabled' || type === 'between_tools') return { effort: 'none' };
   const display = optionalWord(thinking, 'display', ['summarized', 'omitted'], 'thinking');
   return {

@@ -46,7 +46,7 @@ const TOOL_SEARCH: ToolRow = {
 const WEB = { ...priced('runs at the vendor'), overheads: 1, isLimited: true, ...AT_VENDOR };
 const WEB_SEARCH: ToolRow = { ...WEB, meter: 'webSearch' };
 const WEB_FETCH: ToolRow = { ...WEB, meter: 'webFetch' };
-/** What newer versions of the web tools add: code filters their results, which runs the model again and creates a container. */
+/** The further cost of newer web tools, in which code filters the results. The filter runs the model again and creates a container. */
 const FILTERING = { furtherPasses: PASSES_OF_A_LOOP, makes: 'container' } as const;
 
 /** The members of Messages requests: those of @anthropic-ai/sdk, including its beta interface. */
@@ -56,7 +56,7 @@ export const MESSAGES_TABLE: RequestTable = {
     max_tokens: {
       ...bounded('limits the answer'),
       ...carried('is the limit of the answer', 'maxTokens'),
-      // A limit of 0 means that the call only fills the vendor's cache.
+      // An output limit of 0 means that the call only fills the vendor's cache.
       is: count(0),
       isRequired: true,
     },
@@ -258,7 +258,7 @@ export const MESSAGES_TABLE: RequestTable = {
 
 export const MESSAGES_RULES = new TranslationRules(MESSAGES_TABLE);
 
-/** Returns the thread that a value names. A thread has the id of its newest answer, so each answer changes the id. */
+/** Returns the vendor's thread that a value names. A thread has the id of its newest answer, so each answer changes the thread's id. */
 function namedThread(value: unknown): Keeping | undefined {
   const { type, previous_message_id: id, ...others } = asObject(value) ?? {};
   if (Object.keys(others).length > 0) return undefined;
@@ -280,7 +280,7 @@ function namedContainer(value: unknown): Keeping | undefined {
   return { names: [...named, ...own.names], makes: ['container'], isOutside: own.isOutside };
 }
 
-/** Returns the skills that customers of the vendor made. The vendor's own skills belong to no account. */
+/** Returns the skills in a request that customers of the vendor made. The vendor's own skills belong to no account. */
 function ownSkills(skills: unknown): Pick<Keeping, 'names' | 'isOutside'> | undefined {
   if (!Array.isArray(skills)) return undefined;
   const types = skills.map((skill) => asObject(skill)?.['type']);
@@ -288,7 +288,7 @@ function ownSkills(skills: unknown): Pick<Keeping, 'names' | 'isOutside'> | unde
   return { names: types.includes('custom') ? [{ kind: 'skill' }] : [], isOutside: types.length > 0 };
 }
 
-/** Returns whether the edits of the context only clear parts of it. The vendor drops these parts before the model reads the context. */
+/** Returns whether a request's context edits only clear parts of the context. The vendor drops these parts before the model reads the context. */
 function onlyClears(value: unknown): boolean {
   const context = asObject(value);
   if (context === undefined || Object.keys(context).some((name) => name !== 'edits')) return false;
@@ -296,7 +296,7 @@ function onlyClears(value: unknown): boolean {
   return Array.isArray(edits) && edits.every((edit) => /^clear_[a-z_]+_[0-9]+$/.test(String(asObject(edit)?.['type'])));
 }
 
-/** Returns the models of `fallbacks`; undefined for a form that the table does not know, or for a speed with a separate price. */
+/** Returns the models that the member `fallbacks` names. Returns undefined for a form that the table does not know, or for a speed with a separate price. */
 function fallbackModels(value: unknown): Needs | undefined {
   if (!Array.isArray(value)) return undefined;
   const models = value.map(fallbackModel);

@@ -12,7 +12,10 @@ import {
 } from '../../catalog/usage';
 import { unlessPlain, usageReader } from '../usage-report';
 
-/** The token counts of a run of the model: platform.claude.com/docs, Messages, `Usage`. The sum of cache writes is always there; its parts are newer. */
+/**
+ * The members of the token counts of one run of the model (platform.claude.com/docs, Messages, `Usage`). Reports always have the sum of
+ * cache writes; only newer reports split it.
+ */
 const COUNTS = {
   input: { at: ['input_tokens'] },
   cacheRead: { beside: 'input', at: ['cache_read_input_tokens'] },
@@ -28,7 +31,7 @@ const COUNTS = {
 
 const readRun = usageReader({ counts: COUNTS, free: [] });
 
-/** Each entry of `iterations` also has the counts of one run of the model. */
+/** The reader of usage reports. Each entry of `iterations` has the token counts of one run of the model, too. */
 const readReport = usageReader({
   counts: {
     ...COUNTS,
@@ -46,8 +49,8 @@ const PLAIN = { tier: ['standard'], speed: ['standard'], geo: ['global', 'not_av
 const PIECES = ['webSearch', 'webFetch'] as const;
 
 /**
- * Reads the usage that a message, or the last event of a stream, reports. Each entry of `iterations` is one pass of the model. Only
- * `iterations` includes compaction and the advisor.
+ * Reads the usage that a message, or the last event of a stream, reports. Each entry of `iterations` is one run of the model. Only
+ * `iterations` includes the runs for compaction and for the advisor tool.
  */
 export function readMessagesUsage(message: JsonObject, isFinal: boolean): Usage {
   const usage = asObject(message['usage']);
@@ -76,7 +79,10 @@ export function readMessagesUsage(message: JsonObject, isFinal: boolean): Usage 
   };
 }
 
-/** Returns how often the vendor's tools ran. Reports omit code executions: a call with a container had one, which is free beside web tools. */
+/**
+ * Returns how often the vendor's tools ran. Reports omit code executions, so a call with a container counts as one execution. That
+ * execution is free beside web tools.
+ */
 function piecesOf(counts: Counts, hasContainer: boolean): Counts {
   const pieces = new Map(PIECES.flatMap((piece) => (counts.has(piece) ? [[piece, counts.get(piece)]] : [])));
   return hasContainer && pieces.size === 0 ? countsOf({ codeExecution: 1 }) : pieces;

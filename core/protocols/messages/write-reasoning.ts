@@ -6,7 +6,7 @@ import { formsOf } from '../models';
 
 interface Settings {
   readonly thinking?: JsonObject | undefined;
-  /** The effort, for the request's `output_config`. */
+  /** The members of the request's `output_config` that set the reasoning effort. */
   readonly effort?: JsonObject | undefined;
 }
 

@@ -7,11 +7,11 @@ interface Part {
   isOpen: boolean;
 }
 
-/** The parts of an arriving answer, each at its own position. A position has one part of one kind, which never reopens; a contradiction throws. */
+/** The parts of an arriving answer, each at its own position. A position has one part of one kind, which never reopens. A contradiction throws. */
 export class AnswerParts {
   readonly #parts = new Map<string, Part>();
 
-  /** `isLoose`: contradictions are accepted. It is set for native answers, and for every answer after its end. */
+  /** `isLoose` accepts contradictory parts. It is set for native answers, which the client gets unchanged, and for every answer after its end. */
   constructor(public isLoose: boolean) {}
 
   /** Whether a position has, or has had, a part. */
@@ -31,7 +31,7 @@ export class AnswerParts {
   open(place: string, part: OpenPart): readonly AnswerEvent[] {
     const known = this.#parts.get(place);
     if (known !== undefined && known.kind !== part.kind && !this.isLoose)
-      throw new Error(`the ${known.kind} at ${place} cannot become a ${part.kind}`);
+      throw new Error(`the upstream's answer continues the ${known.kind} at ${place} as a ${part.kind}`);
     if (known !== undefined) return NOTHING;
     const at = this.#parts.size;
     this.#parts.set(place, { at, kind: part.kind, text: '', isOpen: true });
@@ -46,7 +46,7 @@ export class AnswerParts {
       return [...opened, ...this.add(place, kind, text)];
     }
     if (part === undefined || (!this.isLoose && (part.kind !== kind || !part.isOpen)))
-      throw new Error(`a ${kind} continues at ${place}, where none is open`);
+      throw new Error(`the upstream's answer continues a ${kind} at ${place}, where none is open`);
     if (text === '') return NOTHING;
     // The text of a native answer is not accumulated, because most events of that answer are never parsed.
     part.text = this.isLoose ? part.text || text : part.text + between + text;
@@ -54,7 +54,7 @@ export class AnswerParts {
     return [between === '' ? added : { ...added, bytes: Buffer.byteLength(text) }];
   }
 
-  /** Completes a part with its complete text, of which `added` bytes are no content. Adds only what earlier events did not contain. */
+  /** Completes a part with its whole text, of which `added` bytes are separators. Adds only the text that earlier events did not contain. */
   complete(place: string, kind: OpenPart['kind'], whole: string, added = 0): readonly AnswerEvent[] {
     const part = this.#parts.get(place);
     if (part?.isOpen !== true || (this.isLoose ? part.text !== '' : !whole.startsWith(part.text))) return [];

@@ -16,8 +16,8 @@ const BETWEEN = '\n\n';
 const DELTA = '.delta';
 
 /**
- * Reads one Responses answer. Numbers identify the items and the parts of messages. Each content of a message is one part; so is each
- * reasoning, call and other item. It never rejects a native answer as contradictory, because the client gets it unchanged.
+ * Reads one Responses answer, in which numbers identify the items and the contents of messages. Each content of a message becomes one part;
+ * so does each reasoning, call and other item. It never rejects a native answer as contradictory, because the client gets it unchanged.
  */
 export class ResponsesReader implements AnswerReader {
   readonly #parts: AnswerParts;
@@ -277,7 +277,7 @@ function otherText(item: JsonObject): string {
   return texts.join('');
 }
 
-/** The calls of tools that run at the vendor. Their text is not output of the model. */
+/** The types of calls to tools that run at the vendor. The text of these calls is not output of the model. */
 const VENDORS_OWN: ReadonlySet<string> = new Set(['web_search_call']);
 
 function citationOf({ type, url, title, start_index, end_index }: JsonObject): Citation | undefined {

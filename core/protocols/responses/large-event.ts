@@ -19,7 +19,7 @@ export function readLargeEvent(
   return {
     type: asText(type === undefined ? undefined : parseJson(type.toString())) || (name ?? ''),
     event: {
-      // Only the length of the text counts, and in so much text the few bytes of JSON escapes do not matter.
+      // Only the length of the event's text is needed, and in so much text the few bytes of JSON escapes do not matter.
       ...(delta !== undefined && { delta: delta.toString() }),
       ...(response !== undefined && { response: readLargeResponse(response) }),
     },
@@ -45,11 +45,11 @@ function membersOf(bytes: Buffer): Readonly<Record<string, Buffer | undefined>> 
   return Object.fromEntries(members);
 }
 
-/** The members of an item, and of the object in its `action`, that are kept. */
+/** The members that are read from an item of the answer's list, and from the object in the item's `action`. */
 const KEPT = new Set(['type', 'id', 'container_id'].map(knownWord));
 const ACTION = knownWord('action');
 
-/** The JSON depth of an item of the list. The next constant: the depth of an object inside an item. */
+/** The JSON depth of an item in the answer's list. The next constant is the depth of an object inside an item. */
 const ITEM = 2;
 const INNER = 3;
 

@@ -96,7 +96,7 @@ function search(given: JsonObject, path: string): Tool {
   return { name: SEARCH, description, input: 'json', schema: optionalSchema(given, 'parameters', path) };
 }
 
-/** Requires that the client runs a tool search. Without `execution` the vendor runs it. @throws NotTranslatable if the vendor runs it */
+/** Checks that the client, not the vendor, runs a tool search. Without `execution` the vendor runs it. @throws NotTranslatable if the vendor runs it */
 export function atClient({ execution = 'server' }: JsonObject, path: string): void {
   if (execution !== 'client')
     throw new NotTranslatable(`${path}.execution`, `is ${JSON.stringify(execution)}: the search runs at its vendor`);

@@ -35,7 +35,7 @@ const RESULT = carried('what the tool says');
 const TOOL = carried('the tool');
 const FORM = carried('the form of the answer');
 const NO_PROGRAMS = 'is for programs that run at its vendor';
-/** The only accepted `caller` of a call: the model called directly, not through a program at the vendor. */
+/** The only accepted `caller` of a tool call: the model itself, not a program that runs at the vendor. */
 const CALLER = refusedUnless([{ type: 'direct' }], NO_PROGRAMS);
 
 /** The members that several items, parts and tools share. */
@@ -55,7 +55,7 @@ const OF_TOOL = {
 
 const OF_VENDOR_TOOL = refused('belongs to a tool that other dialects do not have');
 const SAID_BY_VENDOR: PartRow = { ...ECHO, ...OF_VENDOR_TOOL };
-/** Marks what contains only the model's own output, and no result of the vendor's tools. */
+/** Marks a content part or item that has only output of the model itself, and no result of the vendor's tools. */
 const WRITTEN = { isWritten: true } as const;
 const FOUND: PartRow = {
   ...outside('the vendor reads what it found then'),
@@ -74,9 +74,9 @@ const WEB_SEARCH = {
 } as const;
 
 /**
- * The members of Responses requests, as the package openai has them. Translation drops unknown members of earlier answers that a client
- * repeats. It adds no `strict` to a function without `strict`, because the vendor only tries to hold the model to the schema of such a
- * function.
+ * The members of Responses requests, as the npm package `openai` declares them. If a client repeats earlier answers, translation drops
+ * their unknown members. Translation adds no `strict` to a function without `strict`, because the vendor does not strictly enforce the
+ * schema of such a function.
  */
 export const RESPONSES_TABLE: RequestTable = {
   members: {
@@ -155,7 +155,7 @@ export const RESPONSES_TABLE: RequestTable = {
     input_text: { ...TEXT_PART, ...carried('text', 'text') },
     output_text: { ...TEXT_PART, ...carried('text') },
     refusal: { ...TEXT_PART, ...carried('a refusal', 'refusal') },
-    // The reader of the surrounding item translates `summary_text` and `reasoning_text`.
+    // The code that reads the surrounding reasoning item also translates its parts `summary_text` and `reasoning_text`.
     summary_text: TEXT_PART,
     reasoning_text: TEXT_PART,
     input_image: { ...IMAGES, ...carried('an image', 'image') },
@@ -284,7 +284,7 @@ function searchForm({ execution }: JsonObject): string {
   return execution === 'client' ? 'client' : 'server';
 }
 
-/** Returns the rules of the code interpreter. Vendors price a container by its size: the usual size costs the meter's price. */
+/** Returns the rules for the code interpreter tool. Vendors price its container by memory size; the meter `codeInterpreter` prices the usual size, 1 GB. */
 function codeInterpreter(search: ToolRule, unpriced: ToolRule): FormedTool {
   const usual: ToolRule = { ...search, meter: 'codeInterpreter' };
   return {

@@ -12,7 +12,7 @@ import {
 } from '../../catalog/usage';
 import { unlessPlain, usageOfReport, usageReader } from '../usage-report';
 
-/** `input_tokens` and `output_tokens` include the counts of their details, such as hidden reasoning, unless the total shows otherwise. */
+/** `input_tokens` and `output_tokens` include the counts of their details, such as hidden reasoning, unless `total_tokens` shows otherwise. */
 const readReport = usageReader({
   counts: {
     input: { at: ['input_tokens'] },
@@ -25,10 +25,10 @@ const readReport = usageReader({
   free: ['cost_in_usd_ticks'], // xAI: docs.x.ai, Cost Tracking, 2026-06
 });
 
-/** The service tiers that the plain price covers. */
+/** The service tiers for which a vendor charges the plain price of the model, without a surcharge or discount. */
 const PLAIN_TIERS: readonly string[] = ['default', 'auto', 'standard'];
 
-/** Reads the usage that a response reports, as one pass of the model. */
+/** Reads the usage that a response reports, as the usage of one run of the model. */
 export function readResponsesUsage(response: JsonObject): Usage {
   const report = asObject(response['usage']);
   if (report === undefined) return UNKNOWN_USAGE;

@@ -37,7 +37,7 @@ class ResponsesWriter implements AnswerWriter {
   readonly #call: WrittenCall;
   readonly #ownNames: ReturnType<typeof ownNames>;
   readonly #echo: JsonObject;
-  /** All items in the order in which they began, and (`#open`) the unfinished ones by part. */
+  /** All items of the answer, in the order in which they began. `#open` has the unfinished items, by the number of their part. */
   readonly #items: WrittenItem[] = [];
   readonly #open = new Map<number, WrittenItem>();
   readonly #used: WrittenUsage;
@@ -203,7 +203,7 @@ const USUAL: JsonObject = {
   user: null,
 };
 
-/** Returns the members of a request that its response repeats. The gateway stores no response and has one tier, whatever the request says. */
+/** Returns the request members that the response repeats. `store` is always false because the gateway stores no response; the tier is always `default`. */
 function echoOf(request: JsonObject): JsonObject {
   const said = Object.entries(USUAL).map(([name, usual]) => [name, request[name] ?? usual]);
   return { ...Object.fromEntries(said), store: false, service_tier: 'default' };

@@ -19,7 +19,7 @@ export function writeItems({ conversation, upstream }: TranslatedCall): readonly
   return conversation.turns.flatMap((turn) => writeTurn(turn, upstream));
 }
 
-/** Writes a turn as items. All parts between calls, results and reasoning become one message. */
+/** Writes a turn as items. Each call, result and reasoning becomes an item of its own. Adjacent parts of other kinds become one message. */
 function writeTurn({ role, parts }: Turn, upstream: string): readonly JsonObject[] {
   const items: JsonObject[] = [];
   let content: JsonObject[] | undefined;
@@ -44,7 +44,7 @@ function writeItem(part: Extract<Part, { kind: 'tool_call' | 'tool_result' | 're
   return writeReasoning(unsealFor(part.signature, upstream, 'responses') ?? '');
 }
 
-/** Writes a reasoning item. A client may forge a sealed value, so the vendor gets only known members, and no reference to a stored item. */
+/** Writes a reasoning item from a sealed value. Clients can forge the value, so the vendor gets only known members and no reference to a stored item. */
 function writeReasoning(sealed: string): readonly JsonObject[] {
   const item = asObject(parseJson(sealed));
   const encrypted_content = asText(item?.['encrypted_content']);

@@ -66,7 +66,7 @@ function formatOf(format: OutputFormat): JsonObject {
   return present({ type: 'json_schema', name, description, schema, strict });
 }
 
-/** Returns the reasoning settings. They request encrypted reasoning, because the vendor stores nothing and the next call must send it. */
+/** Returns the reasoning settings. They request encrypted reasoning, because the vendor stores none and the client's next call must send it back. */
 function reasoningOf({ conversation: { reasoning }, reasoning: setting }: TranslatedCall): JsonObject {
   if (setting !== 'effort') return {};
   const include = ['reasoning.encrypted_content'];

@@ -14,7 +14,7 @@ import { beginSession, type SessionTimes } from '../../../core/sign-in/sessions'
 import type { IdentityProvider, Journey } from '../oidc';
 import { giveSession } from './sign-in';
 
-/** Redirects the browser to the identity provider and handles its return. A separate cookie keeps the data that the return needs. */
+/** Redirects the browser to the identity provider and handles the browser's return. A separate cookie keeps the data for that return. */
 
 const COOKIE = 'tollgate-oidc';
 const MAX_AWAY_MS = 600_000;
@@ -59,7 +59,7 @@ function forgetAway(response: ServerResponse): void {
   setCookie(response, COOKIE, '', { sameSite: 'Lax' });
 }
 
-/** Reads the cookie and checks its content, because the browser could have changed it. Returns undefined if it is absent or invalid. */
+/** Reads the sign-in cookie and checks its content, because the browser could have changed it. Returns undefined if it is absent or invalid. */
 function readAway(request: IncomingMessage): Away | undefined {
   try {
     const read = JSON.parse(Buffer.from(cookieOf(request, COOKIE) ?? '', 'base64url').toString()) as Partial<Away>;
@@ -145,7 +145,7 @@ export function finishOidcRoute(parts: OidcParts): Route {
   });
 }
 
-/** @returns the path where the browser continues, or the reason for the refusal */
+/** Finishes a sign-in after the provider has redirected the browser back. @returns the path where the browser continues, or why it was refused */
 async function finish(
   parts: OidcParts,
   request: IncomingMessage,

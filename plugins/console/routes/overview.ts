@@ -58,10 +58,10 @@ function showCatalog(
   };
 }
 
-/** The name before a call's path that means no strategy, as in `/default/v1/messages`. */
+/** The first part of a path that selects no routing strategy, as in `/default/v1/messages`. */
 const DEFAULT = 'default';
 
-/** Returns the strategies that are configured for every call path that also exists without a strategy. */
+/** Lists the call paths that exist without a strategy. Returns the strategies that are configured for each of these paths. */
 function strategiesOf(pipelines: readonly Pick<PipelineSettings, 'endpoints'>[]): readonly string[] {
   const endpoints = pipelines.flatMap((pipeline) => pipeline.endpoints).filter(isAnyHost);
   const paths = new Set(endpoints.flatMap((endpoint) => endpoint.paths));

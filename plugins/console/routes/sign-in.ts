@@ -41,7 +41,7 @@ function requirePasswords({ insteadOfPasswords }: SignIn): void {
   throw fail('FORBIDDEN', { message });
 }
 
-/** Finds the user with this address and password. @throws SIGN_IN_FAILED, SIGN_IN_SLOWED */
+/** Finds the user with this e-mail address and password. @throws SIGN_IN_FAILED, SIGN_IN_SLOWED */
 async function recognise(
   { database, proxies }: SignIn,
   request: IncomingMessage,

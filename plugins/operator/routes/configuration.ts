@@ -119,7 +119,7 @@ async function changeConfig(
     onlyAfter,
   });
   if (applied.outcome === 'overtaken') throw overtaken(applied.by);
-  // Load the revision on this node now. A failure does not undo the apply, and this node reports it like every other node.
+  // Load the revision on this node now. If that fails, the revision stays applied, and this node reports the failure as every node does.
   await live.reload('revision').catch(() => undefined);
   const { number } = applied;
   const isNew = applied.outcome === 'applied';

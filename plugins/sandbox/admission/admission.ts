@@ -105,7 +105,7 @@ async function countActive(transaction: Knex, accountId: string): Promise<number
   return Number(row?.['count'] ?? 0);
 }
 
-/** Takes the hold and accepts the sandbox. Concurrent retries of one request all run this, and it takes effect once. */
+/** Takes the hold (the promised money) and accepts the sandbox. Concurrent retries of one request all do this, and it takes effect once. */
 async function continueCreation(service: SandboxService, key: CallKey, sandbox: Sandbox): Promise<string> {
   if (sandbox.admission === 'ACCEPTED') return sandbox.id;
   if (sandbox.admission === 'CANCELLED') throw ledgerUnavailable();
@@ -148,7 +148,7 @@ async function accept({ store, now }: SandboxService, sandbox: Sandbox, period: 
   return (await store.commit(before, change, nowMs)) !== undefined;
 }
 
-/** Decides by the current row of a sandbox that a concurrent request has accepted or cancelled. Releases the hold if the row is not accepted. */
+/** Returns the id of the sandbox if a concurrent request has accepted it. Otherwise releases the hold and throws an error. */
 async function afterAll({ database, gateway }: SandboxService, period: Period): Promise<string> {
   const [row] = await database('sandboxes').where({ id: period.sandboxId }).select('admission');
   if (row?.admission === 'ACCEPTED') return period.sandboxId;

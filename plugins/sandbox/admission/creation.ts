@@ -9,7 +9,7 @@ import type { OfferedInstance } from '../offerings/offering';
 import { chooseOffering, type OfferingChoice, REQUIREMENTS, readRequirements } from '../offerings/requirements';
 import { type Metadata, readMetadata } from './metadata';
 
-/** The schema of the body without the schemas of its members, because each member has its own error. `CREATION_BODY` describes them in full. */
+/** The schema of a creation's body without its members' schemas, because each member has its own error code. `CREATION_BODY` has them all. */
 export const CREATION = {
   type: 'object',
   additionalProperties: false,
@@ -37,7 +37,7 @@ export const IDEMPOTENCY_KEY = {
   maxLength: 160,
 } as const;
 
-/** A selection by requirements, with a highest price. */
+/** The schema of a selection by requirements: the requirements of an offering, and a maximum hourly price. */
 export const BY_REQUIREMENTS = {
   type: 'object',
   additionalProperties: false,

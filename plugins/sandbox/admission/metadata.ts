@@ -7,7 +7,7 @@ const MAX_VALUES = 256;
 const MAX_TEXT_LENGTH = 2_048;
 const MAX_NAME_LENGTH = 128;
 
-/** Every pattern here takes linear time, because no two attempts at a match read the same characters. */
+/** The patterns that recognize secrets. Each takes linear time, because no two attempts at a match read the same characters. */
 const SECRET_NAME =
   /(^|[_.-])((api|access|secret|private|signing|encryption)[_-]?keys?|secrets?|token|passw(or)?ds?|pwd|passphrase|credentials?|authorization|bearer|cookies?)$/i;
 const SECRET_VALUE = [
@@ -32,7 +32,7 @@ export function readMetadata(value: unknown): Metadata {
   if (typeof value !== 'object' || Array.isArray(value)) throw invalid('metadata', 'expected an object');
   const text = JSON.stringify(value);
   if (Buffer.byteLength(text) > MAX_BYTES) throw invalid('metadata', `has more than ${MAX_BYTES} bytes`);
-  // The count starts at -1 because the outermost object does not count as a value.
+  // Start the count at -1, because the outermost object does not count as a value.
   look(value, 'metadata', 0, { values: -1 });
   return value as Metadata;
 }

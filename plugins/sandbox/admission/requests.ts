@@ -27,8 +27,8 @@ const TRIES = 40;
 const TRY_AGAIN_MS = 25;
 
 /**
- * Requests another state and returns the operation. A state that is already reached returns a `noop`; a request that is already
- * in progress returns its operation.
+ * Requests another state of a sandbox and returns the operation. If the state is already reached, the returned operation is a `noop`. If
+ * the same request is already in progress, the operation is that of the earlier request.
  * @throws SANDBOX_NOT_FOUND, SANDBOX_FINAL, PRECONDITION_FAILED, STATE_CHANGE_IN_PROGRESS, SANDBOX_NOT_RUNNING, NOT_SUPPORTED,
  * INSUFFICIENT_BALANCE, KEY_LIMIT_EXCEEDED, LEDGER_UNAVAILABLE
  */
@@ -83,7 +83,7 @@ function answerNow({ sandbox, operation }: Aggregate, verb: Verb): 'noop' | Oper
   return undefined;
 }
 
-/** Writes a `noop` operation. Returns undefined if a concurrent request with the same key wrote one first. */
+/** Writes a `noop` operation. Returns undefined if a concurrent request with the same idempotency key wrote one first. */
 async function insertNoop(
   { database, now }: SandboxService,
   sandboxId: string,
@@ -97,7 +97,7 @@ async function insertNoop(
   return inserted.length === 0 ? undefined : operation;
 }
 
-/** Writes the request. Returns undefined if the sandbox has changed since it was read. */
+/** Writes the request for another state of a sandbox. Returns undefined if the sandbox has changed since it was read. */
 async function tryRequest(
   service: SandboxService,
   aggregate: Aggregate,

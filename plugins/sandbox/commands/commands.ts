@@ -30,7 +30,7 @@ import {
 /** A command as its caller asks for it. */
 interface CommandRequest {
   readonly command: string;
-  /** undefined: 60 s, or no timeout for a command in the background. */
+  /** The timeout of the command. undefined: 60 s, or no timeout for a command in the background. */
   readonly timeoutSeconds?: number | undefined;
   readonly cwd?: string | undefined;
   readonly env?: Readonly<Record<string, string>> | undefined;
@@ -46,16 +46,16 @@ const WATCHED_FOR_MS = 30_000;
 const OUTPUT_KEPT_MS = 3_600_000;
 /** How often this process polls for the output of another process's command. */
 const LOOK_EVERY_MS = 250;
-/** How often this process polls for the output of its own commands, which also wake their followers at once. */
+/** How often this process polls for output of its own commands. New output of these also wakes the clients that follow it at once. */
 const LOOK_AT_OWN_EVERY_MS = 5_000;
 
 type CommandsOptions = Pick<SandboxService, 'database' | 'log' | 'driverOf' | 'now' | 'limits'> &
   Pick<Timed, 'spans'> & { readonly places: Pick<Places, 'own'> };
 
-/** The commands of this process, and those of stopped processes. */
+/** The sandbox commands that this process started, and the takeover of commands whose process has stopped. */
 export class Commands {
   readonly #live = new Map<string, LiveCommand>();
-  /** Emits an event, named by the command's id, when this process has written something of one of its commands. */
+  /** Emits an event, named by the command's id, when this process has written output or the end of one of its commands. */
   readonly #events = new EventEmitter().setMaxListeners(0);
   /** How many clients of this process follow commands, by sandbox. */
   readonly #followers = new Map<string, number>();
@@ -195,7 +195,7 @@ function newCommand(sandboxId: string, operationId: string, request: CommandRequ
   };
 }
 
-/** Converts an error. A path error here can only concern `cwd`, because a command has no other path. */
+/** Converts an error of starting a command. An error about a path can only concern `cwd`, because a command has no other path. */
 function commandError(error: unknown): unknown {
   if (error instanceof FileFailure)
     return fail('COMMAND_INVALID', { param: 'cwd', message: error.message.replace(/^path:/, 'cwd:'), cause: error });

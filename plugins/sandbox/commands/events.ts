@@ -52,7 +52,7 @@ const PING_EVERY_MS = 15_000;
 
 interface CommandEvent {
   readonly event: 'start' | 'stdout' | 'stderr' | 'ping' | 'exit';
-  /** The position from which a request with `after` continues; undefined for a ping. */
+  /** The number that a client sends as `after` to continue behind this event; undefined for an event without a number, such as a ping. */
   readonly sequence: number | undefined;
   readonly data: object;
 }

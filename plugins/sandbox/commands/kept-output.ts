@@ -2,24 +2,24 @@ import type { OutputFrame } from '../suppliers/supplier';
 
 export type OutputStream = OutputFrame['stream'];
 
-/** A part of one stream's output: whole UTF-8 characters, numbered in order. */
+/** A part of a command's stdout or stderr: whole UTF-8 characters, with a number in the order of arrival. */
 export interface Piece {
   readonly sequence: number;
   readonly stream: OutputStream;
   readonly bytes: Buffer;
 }
 
-/** How many bytes of each stream are kept. The oldest are dropped first. */
+/** How many bytes of a command's stdout and of its stderr are kept. The oldest bytes are dropped first. */
 export const MAX_KEPT_BYTES = 1_048_576;
 
 const MAX_PIECE_BYTES = 65_536;
 
-/** The most pieces of each stream, because a command that prints a little for ever must be bounded too. */
+/** The maximum number of pieces of each stream. It bounds a command that prints single bytes without end. */
 const MAX_PIECES = 16_384;
 
 /**
- * The last mebibyte of each stream, in numbered pieces. A piece may grow until `take` returns it for writing. Readers use the
- * numbers as their position.
+ * The last mebibyte of each stream (stdout and stderr) of a command, in numbered pieces. A piece may grow until `take` returns it for
+ * writing. Readers use the numbers as their position.
  */
 export class KeptOutput {
   #pieces: Piece[] = [];
@@ -46,7 +46,7 @@ export class KeptOutput {
     for (const stream of ['stdout', 'stderr'] as const) this.#append(stream, this.#unfinished[stream]);
   }
 
-  /** Returns the pieces added since the last call and still kept, and the oldest number that is kept of each stream. */
+  /** Returns the kept pieces that were added since the last call, and the number of the oldest kept piece of each stream. */
   take(): { readonly added: readonly Piece[]; readonly oldest: Readonly<Record<OutputStream, number>> } {
     const added = this.#pieces.filter(({ sequence }) => sequence > this.#taken);
     this.#taken = this.#sequence;
@@ -74,7 +74,7 @@ export class KeptOutput {
     this.#forget(stream);
   }
 
-  /** Drops the oldest pieces of a stream beyond its last mebibyte or its most pieces. */
+  /** Drops the oldest pieces of a stream beyond its last mebibyte or its maximum number of pieces. */
   #forget(stream: OutputStream): void {
     if (this.#bytes[stream] > MAX_KEPT_BYTES || this.#count[stream] > MAX_PIECES) this.truncated[stream] = true;
     for (;;) {

@@ -8,7 +8,7 @@ import { InstanceGone, type RunningCommand } from '../suppliers/supplier';
 import { KeptOutput } from './kept-output';
 import { type Command, endCommand, writeOutput } from './store';
 
-/** How often output is written and shown. More output is written less often. */
+/** The minimum pause between two writes of a command's output to the database. The pause is longer after a write of many bytes. */
 const WRITE_EVERY_MS = 50;
 const BYTES_PER_MS = 1_024;
 const KILL_AGAIN_AFTER_MS = 1_000;
@@ -57,7 +57,7 @@ export class LiveCommand {
     return { ...this.command, ...ending, endedAtMs: nowMs };
   }
 
-  /** Reads all output and returns the exit code, or null if it is unknown. It reads even without a follower and drops the oldest output. */
+  /** Reads all output and returns the exit code, or null if it is unknown. It reads even if no client follows, and drops the oldest output. */
   async #read({ output, exit }: RunningCommand): Promise<number | null> {
     const stop = new AbortController();
     const writing = this.#writeNowAndThen(stop.signal);
@@ -121,7 +121,7 @@ export class LiveCommand {
       const { driver, reference } = this.sandbox;
       const isOver = await driver.signal(reference, this.command.id, 'SIGKILL').then(
         () => true,
-        // A suspended instance rejects the signal. The loop repeats it until the instance runs again.
+        // A suspended instance rejects the kill signal. Repeat the signal until the instance runs again.
         (error: unknown) => error instanceof InstanceGone,
       );
       if (isOver) return;
@@ -133,7 +133,7 @@ export class LiveCommand {
 /** The longest delay that Node's timers accept. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
-/** Returns the outcome of the operation. A command that exits with a failure or times out has still done what was requested. */
+/** Returns the outcome of a command's operation. It succeeded even if the command failed or timed out, because the command ran as requested. */
 function outcomeOf(status: Command['status']) {
   if (status !== 'LOST') return { status: 'SUCCEEDED' } as const;
   return {

@@ -42,7 +42,7 @@ export async function insertWithin(
   { commandsPerSandbox, commandsPerAccount }: Limits,
 ): Promise<void> {
   await database.transaction(async (transaction) => {
-    // The lock makes concurrent starts of one account count one after the other.
+    // Lock the account's row, so that concurrent starts of one account count its running commands one after the other.
     await transaction('accounts').where({ id: accountId }).forUpdate().select('id');
     const running = await countRunning(transaction, accountId, command.sandboxId);
     if (running.sandbox >= commandsPerSandbox)
@@ -99,7 +99,7 @@ export async function writeOutput(
   }
 }
 
-/** Reads the output after a position: of the pieces in order, those that begin within the first `maxBytes`. */
+/** Reads the output pieces after a sequence number, in order: those that begin within the first `maxBytes`. */
 export async function readOutput(
   database: Knex,
   commandId: string,
@@ -162,7 +162,7 @@ export async function findUnwatched(
 
 /** Deletes the output of commands that ended before this time. */
 export async function forgetOutput(database: Knex, beforeMs: number): Promise<void> {
-  // Start the query from the output, because many commands have ended and few still have output.
+  // Start the query from the table of output, because many commands have ended and few still have output.
   await database.raw(
     `DELETE FROM sandbox_command_output WHERE command_id IN (
        SELECT command.id FROM (SELECT DISTINCT command_id FROM sandbox_command_output) AS output

@@ -2,25 +2,25 @@ import { newId } from '../../../core/base/ids';
 import type { BillLine, Operation, Period, Sandbox, SandboxEvent, Segment } from './sandbox';
 import { LIFECYCLE_VERBS, phaseOf } from './states';
 
-/** A sandbox with its open operation, segment, periods and lines. The lifecycle functions decide from it. */
+/** A sandbox with its open operation, segment (a time at one price), billing periods and bill lines. The lifecycle functions decide from it. */
 export interface Aggregate {
   readonly sandbox: Sandbox;
   /** The lifecycle operation that has not ended. */
   readonly operation: Operation | undefined;
   readonly segment: Segment | undefined;
-  /** The OPEN period. */
+  /** The billing period with the status OPEN. */
   readonly period: Period | undefined;
-  /** SETTLING periods, oldest first. */
+  /** The billing periods with the status SETTLING, oldest first. */
   readonly settling: readonly Period[];
-  /** Lines of the OPEN and SETTLING periods. */
+  /** The bill lines of the OPEN and SETTLING billing periods. */
   readonly lines: readonly BillLine[];
   /** Whether a caller waits for a command in the sandbox. */
   readonly isBusy: boolean;
 }
 
 /**
- * The changes of one transaction, written only if the sandbox has not changed since it was read. The rows are complete and
- * written in the order below: each is inserted, or replaces the row with its id. An event increases the state's version.
+ * The changes of one transaction, written only if the sandbox has not changed since it was read. The rows are complete, and are written in
+ * the order of the members. Each row is inserted, or replaces the row with its id. An event increases the state's version.
  */
 export interface Change {
   readonly set: Partial<Sandbox>;

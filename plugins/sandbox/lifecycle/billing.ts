@@ -4,7 +4,7 @@ import type { Aggregate, Change } from './aggregate';
 import type { BillLine, Period, Segment } from './sandbox';
 import type { Timings } from './settings';
 
-/** Returns the line of the open segment within the OPEN period, up to a time. */
+/** Returns the bill line of the open segment (time at one price) within the OPEN billing period, up to a time. */
 function openLine({ segment, period }: Aggregate, untilMs: number): BillLine | undefined {
   if (segment === undefined || period === undefined) return undefined;
   const startsAtMs = Math.max(segment.startsAtMs, period.startedAtMs);
@@ -34,7 +34,7 @@ export function currentHourlyE8({ sandbox, segment }: Aggregate): bigint {
   return segment?.hourlyE8 ?? running;
 }
 
-/** Closes the open segment and writes its line. */
+/** Closes the open segment (time at one price) and writes its bill line. */
 export function closeSegment(aggregate: Aggregate, atMs: number): Pick<Change, 'segments' | 'lines'> {
   const { segment } = aggregate;
   if (segment === undefined) return {};
@@ -43,7 +43,7 @@ export function closeSegment(aggregate: Aggregate, atMs: number): Pick<Change, '
   return { segments: [{ ...segment, endsAtMs }], lines: line === undefined ? [] : [line] };
 }
 
-/** Returns a segment of a state at its price. Returns undefined for provisioning that costs nothing. */
+/** Returns a new segment: the time in one state at that state's price. Returns undefined for provisioning that costs nothing. */
 export function newSegment({ sandbox }: Aggregate, state: BilledState, atMs: number): Segment | undefined {
   const hourly = hourlyE8(sandbox.offering, state);
   if (state === 'PROVISIONING' && hourly === 0n) return undefined;
@@ -64,13 +64,13 @@ interface Cover {
   readonly coversUntilMs: number;
 }
 
-/** Returns the hold that pays what is due, the time ahead at this price, and the reserve for ending. */
+/** Returns the hold that pays the amount due, the time ahead at this hourly price, and the reserve for ending the sandbox. */
 export function coverFor(dueNowE8: bigint, hourly: bigint, nowMs: number, timings: Timings): Cover {
   const { holdAheadMs, endingReserveMs } = timings;
   return { reservedE8: dueNowE8 + costE8(hourly, holdAheadMs + endingReserveMs), coversUntilMs: nowMs + holdAheadMs };
 }
 
-/** Returns the time up to which the present hold pays at another price, but never past the longest period. */
+/** Returns the time up to which the present hold pays at another price, but never past the maximum length of a billing period. */
 export function reachOf(period: Period, dueNowE8: bigint, hourly: bigint, nowMs: number, timings: Timings): number {
   const maxMs = Math.max(nowMs, period.startedAtMs + timings.maxPeriodMs);
   if (hourly === 0n) return maxMs;
@@ -80,8 +80,8 @@ export function reachOf(period: Period, dueNowE8: bigint, hourly: bigint, nowMs:
 }
 
 /**
- * Ends a period while the sandbox continues, and opens the next one with a hold of its own. The period ends at the last
- * confirmation, because nothing later is ever due. The ledger has yet to settle it.
+ * Ends a billing period while the sandbox continues, and opens the next one with a hold of its own. The period ends at the supplier's last
+ * confirmation, because unconfirmed time is never due. The ledger settles the ended period later.
  */
 export function rollPeriod(aggregate: Aggregate, nowMs: number, timings: Timings): Change {
   const { sandbox, period, segment, lines } = aggregate;
@@ -112,12 +112,13 @@ export function rollPeriod(aggregate: Aggregate, nowMs: number, timings: Timings
 }
 
 /**
- * Takes back `rollPeriod` after the ledger refused the next hold: reopens the period and moves the lines of the next one into it.
- * Segments that have ended since stay ended.
+ * Undoes `rollPeriod` after the ledger refused the hold of the next billing period. Reopens the previous period and moves the lines of the
+ * next one into it. Segments that have ended since stay ended.
  */
 export function unrollPeriod({ settling, period, segment, lines }: Aggregate): Change {
   const [ending] = settling;
-  if (ending === undefined || period === undefined) throw new Error('the sandbox has no roll to undo');
+  if (ending === undefined || period === undefined)
+    throw new Error('the sandbox has no new billing period that could be undone');
   const moved = lines
     .filter(({ periodId }) => periodId === period.id)
     .map((line) => {
@@ -134,7 +135,7 @@ export function unrollPeriod({ settling, period, segment, lines }: Aggregate): C
   };
 }
 
-/** Ends the last period. The ledger has yet to settle it. */
+/** Ends the last billing period of a sandbox. The ledger settles the period later. */
 export function endPeriod(aggregate: Aggregate, endedAtMs: number): Pick<Change, 'segments' | 'lines' | 'periods'> {
   const { period } = aggregate;
   if (period === undefined) return {};

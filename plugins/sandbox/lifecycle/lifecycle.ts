@@ -48,7 +48,7 @@ export function confirm(
   if (isSame && (state !== 'PROVISIONING' || sandbox.supplierRef !== null)) return { set: seen };
 
   const isReached = sandbox.desiredState === state;
-  // If the supplier was silent, or the gateway did not ask for the change, only the last confirmation is proven.
+  // If the supplier was silent, or the gateway did not ask for the change, the old state is proven only until the last confirmation.
   const changedAtMs = asked && sandbox.observedState !== 'UNKNOWN' ? nowMs : (sandbox.confirmedAtMs ?? nowMs);
   const continues = segment?.state === state;
   const closed = continues ? {} : closeSegment(aggregate, changedAtMs);

@@ -24,7 +24,7 @@ export type Observation =
       readonly isRejected: boolean;
     };
 
-/** What the worker learned in this visit, beyond the sandbox's row. */
+/** What a worker learned during its visit of a sandbox, beyond the sandbox's row in the database. */
 export interface Seen {
   readonly observation?: Observation;
   /** Which side (ledger or supplier) failed to extend the paid time. Other work continues. */
@@ -62,7 +62,7 @@ function record(change: Change): Action {
   return { kind: 'record', change };
 }
 
-/** Returns the change that records an observation. */
+/** Returns the change that records what a call to the supplier has shown. */
 function absorb(aggregate: Aggregate, observation: Observation, nowMs: number, timings: Timings): Change {
   const { sandbox } = aggregate;
   if (observation.seen === 'silence') return silence(aggregate, nowMs, timings, observation.message);
@@ -94,8 +94,8 @@ function absorb(aggregate: Aggregate, observation: Observation, nowMs: number, t
 const BILLED = { starting: 'PROVISIONING', running: 'RUNNING', suspended: 'SUSPENDED' } as const;
 
 /**
- * Returns true if this is not the instance that was confirmed last. It was replaced or started anew, so its memory is lost and
- * its time since is unproven. Only a suspension that preserves no memory allows a new start, by its resumption.
+ * Returns true if this is not the instance that was confirmed last. It was replaced or started anew, so its memory is lost and its time
+ * since is unproven. One new start is allowed: the resumption from a suspension that preserves no memory.
  */
 function isAnother({ sandbox, segment }: Aggregate, { reference, state, incarnation }: Found): boolean {
   if (sandbox.supplierRef === null || sandbox.incarnation === null) return false;
@@ -157,19 +157,19 @@ function within(confirmedAtMs: number | null, endedAtMs: number | undefined, now
 
 function planEnd(aggregate: Aggregate, nowMs: number, { observeMovingMs }: Timings): readonly Action[] {
   const { sandbox } = aggregate;
-  // Without a create that was sent, no instance can exist.
+  // No instance can exist, because no `create` was sent to the supplier.
   if (sandbox.createSentAtMs === null) {
     return [record(endInstance(aggregate, { finalState: sandbox.finalState ?? 'TERMINATED', endedAtMs: nowMs }))];
   }
-  // After a create without an answer, only the same create again shows whether the instance exists, because a list may not show it yet.
+  // After a `create` without an answer, only another `create` shows whether the instance exists, because the supplier's list may lag.
   if (sandbox.supplierRef === null) return [{ kind: 'create' }];
-  // Look once more before ending: an instance that stopped by itself must not be billed until now.
+  // Inspect the instance once more before ending it, because an instance that stopped by itself must not be billed until now.
   const isOld = nowMs - (sandbox.confirmedAtMs ?? nowMs) > observeMovingMs;
   const mayLook = sandbox.actionSentAtMs === null && sandbox.stoppedAtMs === null && sandbox.silentTries === 0;
   return [{ kind: isOld && mayLook ? 'inspect' : 'terminate' }];
 }
 
-/** Returns the change if a limit is reached: provisioning time, lifetime, run time, cost or idle time. */
+/** Returns the change that a reached limit requires: provisioning time, lifetime, run time, cost or idle time. */
 function planRules(aggregate: Aggregate, nowMs: number, timings: Timings): Change | undefined {
   const { sandbox, segment } = aggregate;
   const { policy, offering } = sandbox;
@@ -215,7 +215,7 @@ function idleEnd({ sandbox, segment, isBusy }: Aggregate, nowMs: number): number
   return lastUsedAtMs + idleTimeoutSeconds * 1_000;
 }
 
-/** Returns when the cost reaches the ceiling at the current price. */
+/** Returns when the sandbox must end at the current price, so that its cost stays below `maxTotalCostUsd`. */
 function costEnd(aggregate: Aggregate, nowMs: number, { endingReserveMs }: Timings): number {
   const { sandbox, segment } = aggregate;
   const { maxTotalCostUsd } = sandbox.policy;
@@ -229,7 +229,7 @@ function planMoney(aggregate: Aggregate, nowMs: number, timings: Timings): Actio
   if (period === undefined || period.coversUntilMs - nowMs > timings.renewBeforeMs) return undefined;
   const isLong = nowMs + timings.holdAheadMs > period.startedAtMs + timings.maxPeriodMs;
   const isUnknown = sandbox.observedState === 'UNKNOWN';
-  // While the supplier is silent, do not renew the hold of a long period, because nothing can be settled without a confirmation.
+  // While the supplier is silent, do not renew the hold of a period at its maximum length, because nothing can be settled unconfirmed.
   if (isLong && isUnknown) return undefined;
   const isConfirmed = sandbox.confirmedAtMs !== null && sandbox.confirmedAtMs > period.startedAtMs;
   if (isLong && isConfirmed) return record(rollPeriod(aggregate, nowMs, timings));

@@ -30,7 +30,7 @@ export interface Sandbox {
   /** The offering as it was when the sandbox was created. */
   readonly offering: Offering;
   readonly supplier: string;
-  /** The place of the instance; null if every node reaches it. Until a create is sent, the preferred place. */
+  /** The place of the instance; null if every node reaches it. Before a `create` is sent, it is the place where the instance should be created. */
   readonly place: string | null;
   readonly spec: InstanceSpec;
   readonly provisioningLimitMs: number;
@@ -49,9 +49,9 @@ export interface Sandbox {
   readonly eventSequence: number;
   readonly segmentSequence: number;
   readonly supplierRef: InstanceReference | null;
-  /** Identifies the run that was confirmed. An instance with another value was started anew. */
+  /** Identifies the start of the instance that the supplier last confirmed. An instance that was started anew has another value. */
   readonly incarnation: string | null;
-  /** When a create was last sent. null: no instance can exist. */
+  /** When a `create` was last sent to the supplier. null: no instance can exist. */
   readonly createSentAtMs: number | null;
   /** When a suspension, resumption or termination was first sent. Cleared by the next confirmation. */
   readonly actionSentAtMs: number | null;
@@ -119,7 +119,7 @@ export interface Segment {
   readonly endsAtMs: number | null;
 }
 
-/** A span of time that one hold pays. */
+/** A billing period: a span of time that one hold pays. */
 export interface Period {
   readonly id: string;
   readonly sandboxId: string;
@@ -127,7 +127,7 @@ export interface Period {
   readonly keyId: string;
   readonly sequence: number;
   readonly holdId: string;
-  /** SETTLING: the due amount is known and the charge is not. Callers see it as OPEN. */
+  /** SETTLING: the amount due is known, but the ledger's charge is not. Callers see such a billing period as OPEN. */
   readonly status: 'OPEN' | 'SETTLING' | 'SETTLED';
   readonly reservedE8: bigint;
   readonly dueE8: bigint | null;

@@ -21,7 +21,7 @@ export const TIMINGS = {
   orphanAfter: duration('An instance of ours that no sandbox knows is removed when it is older.', '120s'),
 } as const;
 
-/** The settings in milliseconds. */
+/** The plugin's durations and intervals in milliseconds. */
 export type Timings = { readonly [Name in keyof typeof TIMINGS as `${Name}Ms`]: number };
 
 export function readTimings(settings: Readonly<Record<keyof typeof TIMINGS, string>>): Timings {

@@ -118,7 +118,7 @@ export type OfferingsSection = Readonly<Record<string, OfferingSettings>>;
 /** The states that have a price. */
 export type BilledState = 'PROVISIONING' | 'RUNNING' | 'SUSPENDED';
 
-/** An offering as callers see it. A sandbox keeps the one it was created with. */
+/** An offering as callers see it. A sandbox keeps the version of the offering with which it was created. */
 export interface Offering {
   readonly id: string;
   readonly name: string;
@@ -148,11 +148,11 @@ export interface Offering {
 /** An offering with the settings that only the supplier and the reconciler need. */
 export interface OfferedInstance {
   readonly offering: Offering;
-  /** Changes when a value changes that a quote promises. */
+  /** The revision of the offering. It changes when a value changes that a quote promises. */
   readonly revision: string;
   readonly spec: InstanceSpec;
   readonly provisioningLimitMs: number;
-  /** Whether the configuration allows new sandboxes of this offering. Its supplier must be open too. */
+  /** Whether the configuration allows new sandboxes of this offering. They also need a supplier that the gateway has opened. */
   readonly isEnabled: boolean;
 }
 

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream';
 import { fail } from '../../../core/base/errors';
 
-/** Headers that the gateway removes from an instance's answer, because they would apply to the whole origin. */
+/** Headers that the gateway removes from an instance's answer, because they would apply to everything at the gateway's origin. */
 const ORIGINS_OWN = new Set([
   'set-cookie',
   'www-authenticate',

@@ -35,7 +35,7 @@ interface Open {
   readonly end: () => void;
 }
 
-/** How long a connection may stay open after another process has ended its token or its sandbox. */
+/** How long a connection may stay open after another process has revoked its token or ended its sandbox. */
 const LOOK_EVERY_MS = 5_000;
 const CONNECTED_WITHIN_MS = 10_000;
 
@@ -63,7 +63,7 @@ export class PortProxy {
     const { address, path, headers } = passage;
     const target = { host: address.host, port: address.port };
     const agent = new ConnectedAgent(connection) as never;
-    // `relayAnswer` writes the answer, because the instance chooses every byte and http-proxy would write what Node refuses.
+    // Let `relayAnswer` write the answer. The instance chooses every byte, and http-proxy would try to write what Node refuses.
     const proxy = httpProxy.createProxyServer({ target, agent, ignorePath: true, selfHandleResponse: true });
     request.headers = { ...headersForInstance(request, address), connection: 'close' };
     const answer = new Promise<IncomingMessage>((resolve, reject) => {
@@ -114,7 +114,7 @@ export class PortProxy {
     if (refusal !== undefined) relayAnswer(refusal, response, passage.headers);
   }
 
-  /** Ends connections whose tokens are no longer valid, until it is stopped. */
+  /** Starts the loop that ends connections whose tokens are no longer valid. Returns the function that stops the loop. */
   run(): Stop {
     const loop = startLoop(() => this.#lookAfter(), {
       everyMs: LOOK_EVERY_MS,
@@ -136,7 +136,7 @@ export class PortProxy {
   }
 
   async #lookAfter(): Promise<void> {
-    // End all connections when the process is stopping, because it waits for answers, and these may be endless.
+    // End all connections when the process is stopping, because a stopping process waits for answers, which may be endless.
     if (this.isStopping()) this.#endAll();
     await this.endRevoked();
     await this.#touch();

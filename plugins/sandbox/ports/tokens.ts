@@ -8,7 +8,7 @@ import type { Timed } from '../store/queries';
 export const TOKEN_HEADER = 'x-svc-sandbox-token';
 
 const VALID_FOR_MS = 24 * 3_600_000;
-/** The most tokens of one port. The oldest are deleted first. */
+/** The maximum number of tokens of one port. The oldest are deleted first. */
 const MAX_TOKENS = 20;
 
 export interface PortPlace {
@@ -53,7 +53,7 @@ export async function revokeTokens(database: Knex, { sandboxId, port }: PortPlac
 }
 
 /**
- * Returns the account that owns the sandbox if the token opens this port of it; undefined if it does not.
+ * Returns the account that owns the sandbox if the token opens this port of the sandbox; otherwise undefined.
  * @throws FORBIDDEN while the account is frozen
  */
 export async function accountOfToken(

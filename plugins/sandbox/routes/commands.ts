@@ -183,7 +183,7 @@ export function commandRoutes(service: InstanceService): readonly Route[] {
   ];
 }
 
-/** Runs a command and streams its events to the client. It starts none if the sandbox has too many followers. */
+/** Runs a command and streams its events to the client. It starts no command if too many clients follow commands of the sandbox. */
 async function runFollowed(
   service: InstanceService,
   running: RunningSandbox,

@@ -15,7 +15,7 @@ import type { SandboxService } from '../service';
 import { type FileContent, LIST_LIMIT } from '../suppliers/supplier';
 import { bodyReader, byKey, type KeyVisit } from './parts';
 
-/** The largest file that an endpoint returns or accepts as JSON. A larger one is sent raw. */
+/** The largest file that an endpoint returns or accepts as JSON. A larger file needs the endpoints for raw bytes. */
 const MAX_JSON_BYTES = 4 * 1_048_576;
 
 /** The largest file that one upload may have. */
@@ -44,7 +44,7 @@ const PATH: { readonly path: Reader<string> } = {
   path: Object.assign(reader(readPath.schema ?? {}, readPath), { isRequired: true as const }),
 };
 
-/** Returns the path. @throws PATH_INVALID if there is none */
+/** Returns the parameter `path`. @throws PATH_INVALID if the request has none */
 function requiredPath(path: string | undefined): string {
   if (path === undefined) throw fail('PATH_INVALID', { param: 'path', message: 'path: expected a path' });
   return path;
@@ -96,7 +96,7 @@ const MAX_BODY_BYTES = 2 * MAX_JSON_BYTES;
 export function fileRoutes(service: SandboxService): readonly Route[] {
   const readJson = bodyReader<Settings<typeof BODY>>(BODY, MAX_BODY_BYTES, { BODY_TOO_LARGE: 'FILE_TOO_LARGE' });
 
-  /** Rejects a request that no body can make valid, before its body is read. */
+  /** Rejects, before its body is read, a request that no body can make valid, such as one for a sandbox that has ended. */
   const requireFiles = ({ accountId, params }: KeyVisit) =>
     findUnfinished(service, accountId, params['id'] ?? '', 'files');
 
@@ -220,7 +220,7 @@ async function* exactly({ byteLength, content }: FileContent): AsyncGenerator<Bu
   }
   if (left > 0)
     throw fail('SUPPLIER_ERROR', {
-      message: 'The file became shorter while it was read. Read it again. Read it again.',
+      message: 'The file became shorter while it was read. Read it again.',
     });
 }
 

@@ -218,7 +218,7 @@ interface ListFilter {
   readonly to: Date | undefined;
 }
 
-/** Narrows the rows to those that match. The search text may match the id, the idempotency key, the offering's name or the metadata. */
+/** Restricts a query to the sandboxes that match. The search text may match the id, the idempotency key, the offering's name or the metadata. */
 function narrow(rows: Knex.QueryBuilder, accountId: string, { search, from, to }: ListFilter): Knex.QueryBuilder {
   rows.where({ account_id: accountId, admission: 'ACCEPTED' });
   if (from !== undefined) rows.where('created_at', '>=', from);

@@ -98,7 +98,7 @@ export function portRoutes(service: InstanceService): readonly Route[] {
   ];
 }
 
-/** Serves every port at an origin of its own: `{port}-{id}.{domain}`. undefined without a domain. */
+/** Serves every port at an origin of its own: `{port}-{id}.{domain}`. undefined if no domain is configured. */
 export function portHosts(service: InstanceService): OwnHosts | undefined {
   const { portDomain: domain } = service;
   if (domain === undefined) return undefined;

@@ -15,7 +15,7 @@ import { readRecord, showOperation } from '../store/record';
 import { OPERATION, RECORD_HEADERS, SANDBOX_RECORD } from '../store/shapes';
 import { byAccount, byKey } from './parts';
 
-/** The parts that all endpoints that request another state share. */
+/** The parts that are common to all endpoints that request another state of a sandbox. */
 
 const STATE_BODY = {
   type: 'object',
@@ -111,7 +111,7 @@ export function oneSandboxRoutes(service: SandboxService): readonly Route[] {
         },
       },
       errors: CREATION_ERRORS,
-      // Billed per second at the hourly prices of the offering (`GET /v1/offerings`).
+      // A sandbox is billed per second at the hourly prices of its offering (`GET /v1/offerings`).
       billing: { type: 'PER_SECOND', currency: 'USD', prices: '/v1/offerings' },
       handle: async ({ key }, request, response) => {
         const id = await admit(service, key, readCreation(await readCreationBody(request)));
@@ -169,7 +169,7 @@ function showRoute(service: SandboxService): AccountRoute {
   );
 }
 
-/** Resolves when the sandbox is in one of these states or a final one, the time is over, the client disconnects or the process is stopping. */
+/** Waits until the sandbox has one of these states or a final one, the wait times out, the client disconnects or the process is stopping. */
 async function waitUntil(
   { changes, database, gateway }: SandboxService,
   request: IncomingMessage,

@@ -77,7 +77,7 @@ export class StrayHolds {
     private readonly ledger: Pick<Ledger, 'inspect'>,
   ) {}
 
-  /** Returns the ids of stray holds that the previous check found too. @throws LedgerUnavailable */
+  /** Returns the ids of stray holds (holds without an unsettled billing period) that the previous check found too. @throws LedgerUnavailable */
   async look(): Promise<readonly string[]> {
     const found: string[] = [];
     for (let after = NO_ID; ; ) {

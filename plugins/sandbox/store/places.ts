@@ -24,7 +24,7 @@ export interface Host {
   readonly activeSandboxes: number;
 }
 
-/** How long a silent place is kept. A place with unfinished sandboxes is kept for longer. */
+/** How long a place is kept after its node last reported. A place with unfinished sandboxes is kept for longer. */
 const FORGOTTEN_AFTER_MS = 30 * 86_400_000;
 
 /** Knows which sandboxes this node reaches, and which nodes reach the other sandboxes. */
@@ -62,7 +62,7 @@ export class Places {
     return new Date(this.options.now() - this.options.timings.silentAfterMs);
   }
 
-  /** Reports that this node reaches its places, and makes sandboxes due whose visits waited while this node was away. */
+  /** Reports that this node reaches its places. Sandboxes that waited for this node are visited at once. */
   async begin(): Promise<void> {
     await this.report();
     const { database, now } = this.options;

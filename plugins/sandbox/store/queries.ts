@@ -9,7 +9,7 @@ import type { Operation, Sandbox, SandboxFailure } from '../lifecycle/sandbox';
 import type { OperationType } from '../lifecycle/states';
 import { firstOf, toRow } from './rows';
 
-/** The database, its time, and the spans of operations. */
+/** The database, the database's clock, and the trace spans of operations. */
 export interface Timed {
   readonly database: Knex;
   /** Returns the database's time in milliseconds since 1970. */
@@ -119,8 +119,8 @@ function endOperation(span: Span, { status, error }: Ended, endTime?: number): v
 const AT_ONCE = 500;
 
 /**
- * Deletes sandboxes that ended before this time, with their operations, events, segments, periods and commands, and cleanups that
- * finished before it. Ledger entries keep what was charged. Returns how many sandboxes it deleted.
+ * Deletes sandboxes that ended before this time, with their operations, events, segments, periods and commands. Also deletes cleanups that
+ * finished before this time. Ledger entries keep what was charged. Returns how many sandboxes it deleted.
  */
 export async function forgetEnded(database: Knex, beforeMs: number): Promise<number> {
   const before = new Date(beforeMs);

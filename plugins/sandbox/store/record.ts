@@ -14,12 +14,12 @@ import {
   SEGMENT_MEMBERS,
 } from './shapes';
 
-/** The most operations, events and the like that a record shows. The audit endpoints list all of them. */
+/** The maximum number of operations, events and other rows that a sandbox's record shows. The audit endpoints list all of them. */
 const RECENT = 20;
 
 type BilledSegment = Segment & { readonly amountE8: bigint };
 
-/** The query of segments with the sum of their lines. */
+/** The query of a sandbox's segments, each with the sum of its bill lines. */
 export const SEGMENTS = `
   SELECT segment.*, (SELECT coalesce(sum(line.amount_e8), 0) FROM billing_lines AS line WHERE line.segment_id = segment.id)::bigint
     AS amount_e8
@@ -31,7 +31,7 @@ const recent = (query: string, order: string) =>
 
 const count = (table: string) => `(SELECT count(*)::int FROM ${table} WHERE sandbox_id = sandbox.id)`;
 
-/** The query of a whole record. It is one query, because all parts of a record must be of the same moment. */
+/** The query of a sandbox's whole record. It is one query, because all parts of the record must be of the same moment. */
 const RECORD = `
   SELECT to_jsonb(sandbox) AS sandbox,
     ${recent('SELECT * FROM sandbox_operations', 'id')} AS operations,

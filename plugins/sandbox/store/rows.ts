@@ -3,7 +3,7 @@ import { mapValues } from '../../../core/base/collections';
 import { formatUsd } from '../../../core/base/money';
 
 /**
- * Columns whose names end like this hold times. `created_at` (a Date) becomes `createdAtMs` (a number), and `reserved_e8` becomes
+ * The endings of the names of columns that hold times. `created_at` (a Date) becomes `createdAtMs` (a number), and `reserved_e8` becomes
  * `reservedE8`. Other columns keep their value under the camelCase name.
  */
 const IS_TIME = /_(at|until|since)$/;

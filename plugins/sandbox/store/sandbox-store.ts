@@ -18,9 +18,9 @@ export interface SandboxStore {
   claim(nowMs: number, claimMs: number, limit: number): Promise<readonly Claim[]>;
   /** Extends the claim. Returns false if the claim is lost. */
   keep(claim: Claim, untilMs: number): Promise<boolean>;
-  /** Ends the claim and sets the next visit. With a `revision`, a sandbox that has changed since then keeps the time that the change set. */
+  /** Ends the claim and sets the next visit. If the sandbox has changed since `revision`, the time that this change set stays. */
   release(claim: Claim, revision: number | undefined, nextAtMs: number): Promise<void>;
-  /** Returns what the ledger charged from this hold, once its entry is in Postgres. The ledger itself forgets the charge after a while. */
+  /** Returns what the ledger charged for a billing period, once the entry is in Postgres. The ledger itself forgets the charge after a while. */
   chargeOf(period: Period): Promise<PeriodCharge | undefined>;
 }
 

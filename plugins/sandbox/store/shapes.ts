@@ -141,7 +141,7 @@ export const OPERATORS_MEMBERS = {
 };
 export const SANDBOX_OF_ANY = object(OPERATORS_MEMBERS);
 
-/** The headers of an answer that is a record, as the OpenAPI document describes them. */
+/** The headers of an answer whose body is a sandbox's record, as the OpenAPI document describes them. */
 export const RECORD_HEADERS = { ETag: 'Changes with the state; for `If-Match`.' };
 
 /** The whole record of a sandbox, as the OpenAPI document describes it. */

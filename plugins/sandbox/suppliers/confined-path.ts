@@ -31,7 +31,8 @@ export function confinedNames(path: string): readonly string[] {
 }
 
 /**
- * Returns the names of a path to remove, with the last one apart, because a link itself is removed and therefore not followed.
+ * Returns the names of a path to remove: its folder's names, and apart from them the last name. The last name may be a link, which is
+ * itself removed and therefore not followed.
  * @throws FileFailure
  */
 export function removableNames(path: string): { readonly folder: readonly string[]; readonly last: string } {
@@ -61,7 +62,7 @@ export function absolutePath(path: string): string {
   return path.startsWith('/') ? path : `${WORK_FOLDER}/${path}`;
 }
 
-/** Returns an absolute path as lists show it: relative below the work folder, otherwise whole. */
+/** Returns an absolute path as lists of files show it: relative to the work folder if it is inside that folder, otherwise unchanged. */
 export function shownPath(path: string): string {
   return path.startsWith(`${WORK_FOLDER}/`) ? path.slice(WORK_FOLDER.length + 1) : path;
 }

@@ -16,8 +16,8 @@ import type { Schema, Settings } from '../../../core/base/settings';
 export interface SupplierDriver {
   readonly capabilities: SupplierCapabilities;
   /**
-   * The id of the place where the instances live, if only some nodes reach them; for example an id stored in the driver's data folder. It
-   * never changes while the instances exist, and no other place has it. Absent: every node reaches every instance.
+   * The id of the place (the data folder) where the instances live, if only some nodes reach them. An example is an id stored in that data
+   * folder. It never changes while the instances exist, and no other place has it. It is undefined if every node reaches every instance.
    */
   readonly place?: string | undefined;
 
@@ -104,10 +104,7 @@ export const LIST_LIMIT = 10_000;
 
 /** What the supplier can do. */
 export interface SupplierCapabilities {
-  /**
-   * Whether the supplier rejects a second create under one name and returns the first instance. The gateway may then repeat a
-   * create whose answer was lost.
-   */
+  /** Whether the supplier rejects a second create request under one name and returns the first instance. A lost create may then be repeated. */
   readonly uniqueName: boolean;
   /** When the supplier ends an instance automatically: at a fixed time, after some time without use, or never. */
   readonly ttl: 'absolute' | 'idle' | 'none';
@@ -150,7 +147,7 @@ export interface InstanceSpec {
 
 /** The options for creating one instance, besides its resources. */
 export interface CreateOptions {
-  /** The instance's name. It consists of the sandbox's id and a number, and is the same for every retry. Letters, digits and hyphens, at most 63. */
+  /** The instance's name: the sandbox's id and a number, the same for every retry. It has at most 63 letters, digits and hyphens. */
   readonly name: string;
   readonly tags: Tags;
   /** The number of seconds after which the supplier ends the instance, unless `setDeadline` changes it earlier. Ignored if `ttl` is `none`. */
@@ -165,7 +162,7 @@ export interface Found extends InstanceSummary {
   readonly kind: 'found';
   /** A text that changes when the supplier restarts the instance and its memory is lost. Empty until the instance runs. */
   readonly incarnation: string;
-  /** When the instance stopped on its own, if the supplier knows. Only with state `ended`. */
+  /** When the instance stopped on its own, if the supplier knows. It is set only in the state `ended`. */
   readonly endedAt: Date | undefined;
 }
 
@@ -179,7 +176,7 @@ export interface Gone {
 /** The state of an instance. `ended`: it exists, but stopped without a request. */
 export type InstanceState = 'starting' | 'running' | 'suspended' | 'ended';
 
-/** An instance as a list shows it. */
+/** The data of an instance in the supplier's list of instances. */
 export interface InstanceSummary {
   readonly reference: InstanceReference;
   readonly state: InstanceState;
@@ -220,7 +217,7 @@ export interface CommandExit {
   readonly exitCode: number;
 }
 
-/** `lost`: the supplier no longer knows the command. */
+/** The state of a command. `lost`: the supplier no longer knows the command. */
 export type CommandState = { readonly kind: 'running' | 'lost' } | ({ readonly kind: 'ended' } & CommandExit);
 
 /** The signals that a command can receive. */
@@ -261,7 +258,7 @@ export interface PortAddress {
   readonly port: number;
   /** Whether the gateway connects with TLS. Default: false. */
   readonly tls?: boolean;
-  /** Opens a connection to the port. Present if `host` is in the instance's own network. @throws PortClosed */
+  /** Opens a connection to the port. It is set if `host` is in the instance's own network. @throws PortClosed */
   readonly connect?: () => Promise<Socket>;
   /** Headers that the supplier requires in each request to the port, such as its token. */
   readonly headers: Readonly<Record<string, string>>;
@@ -275,7 +272,7 @@ export abstract class SupplierError extends Error {
   }
 }
 
-/** An instance with this name and these tags already exists and was started as a new one would be. The gateway adopts it. */
+/** An instance with this name and these tags already exists, started as the requested one would be. The gateway uses it. */
 export class AlreadyExists extends SupplierError {
   constructor(readonly reference: InstanceReference) {
     super(`the instance ${reference.name} already exists`);

@@ -4,7 +4,7 @@ import { askSupplier } from './ask-supplier';
 import { renew, settle } from './pay';
 import { type StepContext, type StepResult, stepAfter } from './step-context';
 
-/** Runs one action. Repeating it is safe, even after a crash at any point. Returns undefined if this worker has lost the claim. */
+/** Runs one action on a sandbox. Repeating it is safe, even after a crash. Returns undefined if this worker has lost its claim on the sandbox. */
 export async function apply(
   context: StepContext,
   aggregate: Aggregate,
@@ -28,7 +28,7 @@ export async function apply(
   }
 }
 
-/** Sends an action. First stores the time of sending, because the answer to a repeated call does not show when the change happened. */
+/** Sends an action to the supplier. First stores the time, because the answer to a repeated call does not show when the change happened. */
 async function act(
   context: StepContext,
   aggregate: Aggregate,
@@ -49,11 +49,11 @@ async function act(
   };
 }
 
-/** Sends a create. First stores the time of sending, because from then on an instance may exist. */
+/** Sends a create request to the supplier. First stores the time of sending, because from then on an instance may exist. */
 async function create(context: StepContext, aggregate: Aggregate, seen: Seen): Promise<StepResult | undefined> {
   const createSentAtMs = context.now();
   const { sandbox } = aggregate;
-  // The first create goes to the supplier's preferred place. Every repetition goes to the same place as the first.
+  // The first create request goes to the supplier's preferred place. Every repetition goes to the same place as the first request.
   const place = sandbox.createSentAtMs === null ? context.places.homeOf(sandbox.supplier) : sandbox.place;
   const intended = await context.commit(aggregate, { set: { createSentAtMs, place } });
   // Another process has changed the sandbox meanwhile, so the worker decides anew.

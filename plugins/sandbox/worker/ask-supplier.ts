@@ -14,7 +14,7 @@ import {
 import { instanceName } from '../suppliers/tags';
 import type { StepContext, SupplierCall } from './step-context';
 
-/** Sends one call, then inspects the instance, because only the state counts and not the answer. Returns every outcome as an observation. */
+/** Sends one call to the supplier, then inspects the instance. The instance's state counts, not the answer. Returns any outcome as an observation. */
 export async function askSupplier(context: StepContext, sandbox: Sandbox, verb: SupplierVerb): Promise<Observation> {
   const reach = await context.places.reachOf(sandbox);
   if (reach !== 'here') return observeAway(reach, verb);
@@ -47,13 +47,13 @@ export async function askSupplier(context: StepContext, sandbox: Sandbox, verb: 
       note('NOT_SENT', message);
       return { seen: 'refusal', verb, message, isTemporary: true, isRejected: false };
     }
-    // This includes faults of the driver, because then it is unknown what the supplier did.
+    // AMBIGUOUS includes faults of the driver, because it is then unknown what the supplier did.
     note(error instanceof NotSent ? 'NOT_SENT' : 'AMBIGUOUS', message);
     return { seen: 'silence', verb, message };
   }
 }
 
-/** Returns the observation if this node cannot reach the instance. Sends nothing. An instance of a lost place is gone, at an unknown time. */
+/** Returns the observation if this node cannot reach the instance. It sends nothing. An instance whose place is lost counts as gone. */
 function observeAway(reach: 'silent' | 'lost', verb: SupplierVerb): Observation {
   if (reach === 'silent') return { seen: 'silence', verb, message: 'The node that runs the sandbox is unreachable.' };
   if (verb !== 'create') return { seen: 'instance', inspection: { kind: 'gone' }, asked: false };

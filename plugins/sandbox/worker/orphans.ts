@@ -10,16 +10,16 @@ import { fromRow, toRow } from '../store/rows';
 import type { InstanceReference, InstanceSummary, SupplierDriver } from '../suppliers/supplier';
 import { environmentTags, SANDBOX_TAG } from '../suppliers/tags';
 
-/** How many orphans one sweep may remove. More orphans indicate a mistake, perhaps of the gateway, so it removes none until an operator has checked. */
+/** How many orphans (instances without a sandbox) one sweep may remove. More orphans indicate a mistake, so an operator must check first. */
 const MAX_ORPHANS = 5;
 const MAX_ORPHAN_SHARE = 0.1;
 
-/** Returns whether there are too many orphans to remove any. A pure function. */
+/** Returns whether there are too many orphans (instances without a sandbox) to remove any. A pure function. */
 function isTooMany(orphans: number, listed: number): boolean {
   return orphans > Math.max(MAX_ORPHANS, listed * MAX_ORPHAN_SHARE);
 }
 
-/** Compares suppliers' instances with the sandboxes in the database. Removes an orphan after two sweeps have found it. */
+/** Compares suppliers' instances with the sandboxes in the database. Removes an instance without a sandbox after two sweeps have found it. */
 export class OrphanSweep {
   readonly #seen = new Map<string, ReadonlySet<string>>();
 
@@ -42,7 +42,7 @@ export class OrphanSweep {
     const { database, log, environment, timings } = this.options;
     const listed: InstanceSummary[] = [];
     for await (const summary of driver.list(environmentTags(environment))) listed.push(summary);
-    // Read the sandboxes after the list, because the gateway writes a sandbox's row before it creates the instance.
+    // The sandboxes are read after the list, because the gateway writes a sandbox's row before it creates the instance.
     const known = await readKnown(database, listed);
     const orphans = listed
       .filter(({ createdAt }) => nowMs - createdAt.getTime() > timings.orphanAfterMs)
@@ -86,11 +86,11 @@ function whyOrphaned({ id }: InstanceReference, sandbox: Known | undefined): str
   return isOther ? 'ANOTHER_INSTANCE' : undefined;
 }
 
-/** An instance that the gateway must terminate and that belongs to no sandbox which would do so. */
+/** An instance that the gateway must terminate by itself, because no sandbox owns it. */
 export interface Cleanup {
   readonly id: string;
   readonly supplier: string;
-  /** The place of the instance; null if every node reaches it. */
+  /** The id of the place (the data folder) where the instance lives; null if every node reaches the instance. */
   readonly place: string | null;
   readonly ref: InstanceReference;
   readonly name: string;
@@ -102,7 +102,7 @@ export interface Cleanup {
   readonly doneAtMs: number | null;
 }
 
-/** Adds an instance once, even if several sweeps find it. Skips one cleaned up in the last minute, because the list may be older. */
+/** Stores an instance to remove, once, even if several sweeps find it. Skips one removed in the last minute: the sweep's list may be older. */
 export async function insertCleanup(
   database: Knex,
   found: Pick<Cleanup, 'supplier' | 'place' | 'ref' | 'sandboxId' | 'reason'>,

@@ -24,7 +24,7 @@ async function answerOf<T extends { readonly outcome: string }>(
   }
 }
 
-/** Enlarges the hold, then extends the time that it pays. */
+/** Enlarges the hold (the money reserved for a sandbox), then extends the time that the hold pays. */
 export async function renew(
   context: StepContext,
   aggregate: Aggregate,
@@ -69,7 +69,7 @@ async function reserveAgain({ ledger }: StepContext, period: Period, amountE8: b
   return answer?.outcome === 'reserved';
 }
 
-/** Charges the cost of a period. If there is a next period, the ledger takes its hold in the same step. */
+/** Charges the cost of a period (the time that one hold pays). If a next period follows, the ledger takes its hold in the same step. */
 export async function settle(
   context: StepContext,
   aggregate: Aggregate,
@@ -111,7 +111,7 @@ async function charge(context: StepContext, period: Period, costE8: bigint): Pro
   if (answer === undefined) return 'silent';
   if (answer.outcome === 'settled') return answer;
   if (answer.outcome !== 'unknown_reservation') return { chargedE8: 0n, shortfallE8: costE8 };
-  // Either the charge is so old that the ledger has deleted its reservation, or the ledger lost the hold.
+  // The ledger has no reservation for this charge. Either the charge is so old that the ledger deleted it, or the ledger lost the hold.
   const before = await context.chargeOf(period);
   if (before !== undefined) return before;
   const late = await answerOf(context.ledger.settle({ ...request, costE8, isLate: true }));

@@ -7,7 +7,7 @@ import type { Claim, SandboxStore } from '../store/sandbox-store';
 import { apply } from './apply';
 import type { StepContext } from './step-context';
 
-/** How many steps one visit runs at most. The next visit continues. */
+/** How many steps one visit of a sandbox runs at most. The next visit continues. */
 const MAX_STEPS = 30;
 const FAILED_VISIT_AGAIN_MS = 5_000;
 const MONEY_AGAIN_MS = 2_000;
@@ -19,9 +19,9 @@ interface ReconcilerOptions {
   readonly store: SandboxStore;
   readonly context: Omit<StepContext, 'commit' | 'chargeOf'>;
   readonly log: Logger;
-  /** The pause between two rounds, in milliseconds. */
+  /** The pause between two rounds of the reconciler, in milliseconds. */
   readonly everyMs: () => number;
-  /** The least pause between two rounds while the process is idle, in milliseconds. */
+  /** The minimum pause between two rounds of the reconciler while the process is idle, in milliseconds. */
   readonly atRestMs?: () => number;
 }
 

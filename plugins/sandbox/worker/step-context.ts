@@ -7,7 +7,7 @@ import type { Places } from '../store/places';
 import type { PeriodCharge } from '../store/sandbox-store';
 import type { SupplierDriver, Tags } from '../suppliers/supplier';
 
-/** One supplier call and its outcome. */
+/** One call to a supplier of sandboxes, and its outcome. */
 export interface SupplierCall {
   readonly sandboxId: string;
   readonly supplier: string;
@@ -18,7 +18,7 @@ export interface SupplierCall {
   readonly endedAtMs: number;
 }
 
-/** The dependencies of a step. Tests replace the clock, the supplier and the ledger. */
+/** The dependencies of one step of a sandbox's reconciliation. Tests replace the clock, the supplier and the ledger. */
 export interface StepContext {
   readonly ledger: Pick<Ledger, 'reserve' | 'settle' | 'release' | 'renew' | 'roll'>;
   readonly timings: Timings;
@@ -26,7 +26,7 @@ export interface StepContext {
   driverOf(sandbox: Sandbox): SupplierDriver;
   tagsOf(sandbox: Sandbox): Tags;
   readonly places: Pick<Places, 'homeOf' | 'reachOf'>;
-  /** Writes a change to Postgres. Returns the current aggregate, or undefined if the worker has lost the claim. */
+  /** Writes a change to Postgres. Returns the sandbox with its current records; undefined if the worker has lost its claim on the sandbox. */
   commit(aggregate: Aggregate, change: Change): Promise<Aggregate | undefined>;
   noteCall(call: SupplierCall): void;
   chargeOf(period: Period): Promise<PeriodCharge | undefined>;

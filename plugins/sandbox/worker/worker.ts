@@ -23,7 +23,7 @@ import { LOOK_EVERY_MS, startReconciler } from './reconciler';
 import type { SupplierCall } from './step-context';
 
 const ADMISSIONS_EVERY_MS = 5_000;
-/** How long a sandbox's creation may wait for acceptance, in milliseconds. Then it is cancelled. */
+/** How long a requested sandbox may wait until the gateway accepts it, in milliseconds. Then its creation is cancelled. */
 const ADMISSION_WITHIN_MS = 60_000;
 const INVARIANTS_EVERY_MS = 300_000;
 const CLEANUP_EVERY_MS = 5_000;
@@ -34,7 +34,7 @@ const DAY_MS = 86_400_000;
 /** How long the loops that read Postgres pause while no sandbox is open and none has changed for a minute. A change wakes them. */
 const IDLE_EVERY_MS = 10_000;
 const IDLE_AFTER_MS = 60_000;
-/** The same pause while, in addition, the whole process is idle. */
+/** How long the loops that read Postgres pause while no sandbox is open and the whole process is idle, in milliseconds. */
 const IDLE_AT_REST_EVERY_MS = 60_000;
 
 /** Starts the loops that maintain sandboxes. They run in every process, or only in processes with ROLE=worker. Any number may run at once. */

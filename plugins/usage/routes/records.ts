@@ -16,7 +16,7 @@ import {
   USAGE_RECORD,
 } from '../record';
 
-/** The endpoint that lists the records of the key's own account only. */
+/** The endpoint that lists usage records, only those of the account that owns the API key. */
 export function listRecordsRoute(gateway: UsageQueryContext): Route {
   return keyRoute('GET /v1/usage', {
     summary: "Usage records of the key's account, newest first.",

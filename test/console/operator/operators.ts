@@ -4,7 +4,7 @@ import { signInWith, type TestOperatorPage } from '../../support/operator-page';
 
 /** Declares what the page shows to each role, and which changes the gateway accepts from it. */
 export function operators(the: () => TestOperatorPage): void {
-  describe('an operator in the page', () => {
+  describe("an operator on the operators' page", () => {
     let accountId: string;
     before(async () => {
       ({ accountId } = await the().gateway.newCustomer('5'));
@@ -37,7 +37,7 @@ export function operators(the: () => TestOperatorPage): void {
       'Reload',
     ];
 
-    it('is offered no change with the role "read"', async () => {
+    it('sees no button for changes with the role "read"', async () => {
       const { token } = await newToken('looker', 'read');
       await using window = await signIn(token, '/operator');
       const { page } = window;
@@ -128,7 +128,7 @@ export function operators(the: () => TestOperatorPage): void {
       expect(window.complaints).to.deep.equal([]);
     });
 
-    it('sees the tokens without the role "owner", and why that role is needed to create one', async () => {
+    it('sees the list of tokens without the role "owner", and why creating a token needs that role', async () => {
       const { token } = await newToken('no-owner', 'write');
       await using window = await signIn(token, '/operator/tokens');
       const { page } = window;
@@ -137,7 +137,7 @@ export function operators(the: () => TestOperatorPage): void {
       expect(await page.locator('main').getByRole('button').count()).to.equal(0);
     });
 
-    it('is refused with the role "metrics", with a message that the token does not open the page', async () => {
+    it('is refused with the role "metrics", and the message says that the token does not open the page', async () => {
       const { token } = await newToken('scraper', 'metrics');
       await using window = await the().openWindow();
       const { page } = window;

@@ -164,7 +164,7 @@ export function tour(the: () => TestOperatorPage): void {
       await page.keyboard.press('Escape');
     });
 
-    it('the first check of an edited text only reports a revision that another operator applied meanwhile', async () => {
+    it("the first check of an edited text reports another operator's newer revision, the second lists the changes", async () => {
       await page.getByRole('button', { name: 'Edit' }).click();
       const text = dialog().getByLabel('gateway.config.yml');
       await until('the text is there', async () => (await text.inputValue()).includes('second-for-large'));

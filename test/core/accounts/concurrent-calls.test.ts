@@ -24,7 +24,7 @@ describe('concurrent calls', () => {
     expect(() => calls.enter(of('c', 'another account'), limits)).not.to.throw();
   });
 
-  it('free their capacity only once, even if their end is reported twice, and leave no memory in use', () => {
+  it('free their capacity only once, even if their end is reported twice, and then use no memory', () => {
     const calls = new ConcurrentCalls();
     const [first, second] = [calls.enter(of('a'), limits), calls.enter(of('a'), limits)];
     for (const leave of [first, first, second]) leave();

@@ -86,7 +86,7 @@ describe('API keys', () => {
     ['x-api-key', 'sk-of-another-service', 'authorization', `Bearer ${key}`],
     ['x-api-key', key, 'authorization', 'Basic abc'],
   ]) {
-    it(`are read from ${headers.filter((_, index) => index % 2 === 0).join(' and ')}`, async () => {
+    it(`are read from these headers of a request: ${headers.filter((_, index) => index % 2 === 0).join(' and ')}`, async () => {
       const shown = { hash: hashApiKey(key), address: '' };
       assert.deepEqual(await keys.identify(requestWith(...headers)), { ...payer, settings, shown });
     });
@@ -127,7 +127,7 @@ describe('API keys', () => {
     assert.deepEqual(counted.asked, []);
   });
 
-  describe('that are unknown', () => {
+  describe('API keys that are unknown', () => {
     const ask = (over: ReturnType<typeof keysOver>, shown = key) => identify(over.keys, 'x-api-key', shown);
 
     it('are looked up once in 5 s, and are then found if another node has created them', async () => {
@@ -169,7 +169,7 @@ describe('API keys', () => {
     });
   });
 
-  it('count a refused call only if the key has a limit per minute', async () => {
+  it("add a refused call to the ledger's count only if the key has a limit of calls per minute", async () => {
     const plain = keysOver(new Map(), { status: 'active', settings });
     await plain.keys.countCall({ ...payer, settings });
     assert.deepEqual(plain.asked, []);
@@ -197,7 +197,7 @@ describe('API keys', () => {
     }
   });
 
-  it('are confirmed only while they are active', async () => {
+  it('are confirmed by the ledger only while they are active', async () => {
     const newer = { rev: 3, name: 'app', allowedModels: ['large'] };
     const active = keysOver(new Map(), { status: 'active', settings: newer }).keys;
     assert.deepEqual((await active.confirm({ ...payer, settings })).settings, newer);
@@ -217,7 +217,7 @@ describe('API keys', () => {
     assert.deepEqual((await fresh.identify(requestWith('x-api-key', key))).settings, newer);
   });
 
-  describe('that this node knows to be blocked', () => {
+  describe('API keys that this node knows to be blocked', () => {
     const access = (expiresAtMs: number) => ({
       rev: 1,
       name: 'app',

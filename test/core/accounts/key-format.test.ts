@@ -3,7 +3,7 @@ import { crc32 } from 'node:zlib';
 import { displayParts, hashApiKey, isApiKey, makeApiKey } from '../../../core/accounts/key-format';
 
 describe('the format of an API key', () => {
-  it('is the prefix, 40 random characters and a checksum of 6', () => {
+  it('is `sk-svc-`, 40 random characters and a checksum of 6 characters', () => {
     const key = makeApiKey();
     assert.match(key, /^sk-svc-[0-9A-Za-z]{46}$/);
     assert.ok(isApiKey(key));
@@ -48,7 +48,7 @@ describe('the format of an API key', () => {
     }
   });
 
-  it('allows only a hash, and the first 11 and last 4 characters for display, to be stored', () => {
+  it('has a SHA-256 hash for storage, and the first 11 and last 4 characters for display', () => {
     assert.equal(hashApiKey('abc'), 'ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad');
     assert.deepEqual(displayParts('sk-svc-0123456789'), { prefix: 'sk-svc-0123', suffix: '6789' });
   });

@@ -35,19 +35,19 @@ describe('the route table', () => {
     ['GET', '/files/1/', 'all below', { id: '1', path: '' }],
     ['PURGE', '/any', 'any', {}],
   ] as const) {
-    it(`finds ${method} ${path}`, () => {
+    it(`finds the route and the parameters of ${method} ${path}`, () => {
       assert.deepEqual(table.find(method, path), { route, params });
     });
   }
 
   for (const path of ['/', '', '/a', '/a/', '/a/1/', '/A/1', '/a/1/b', '/files/1', '//a/1', '/a/%zz', '/files/1/%']) {
-    it(`finds nothing at ${JSON.stringify(path)}`, () => {
+    it(`finds no route at ${JSON.stringify(path)}`, () => {
       assert.equal(table.find('GET', path), undefined);
       assert.deepEqual(table.methodsOf(path), []);
     });
   }
 
-  it('returns the methods that a path has', () => {
+  it('returns the allowed methods of a path', () => {
     assert.deepEqual(table.find('POST', '/a/fixed'), { allow: ['DELETE', 'GET', 'HEAD'] });
     assert.deepEqual(table.methodsOf('/a/1'), ['DELETE', 'GET', 'HEAD']);
   });
@@ -133,7 +133,7 @@ describe('the router', () => {
     assert.ok(line?.includes(answer.headers.get('request-id') ?? '-'));
   });
 
-  it('keeps values that a database error quotes out of the log', async () => {
+  it('does not log the values that a database error quotes', async () => {
     assert.equal((await fetch(`${server.url}/database`)).status, 500);
     assert.ok(lines.some((line) => line.includes('22P02')));
     assert.ok(!lines.some((line) => line.includes('canary value')));

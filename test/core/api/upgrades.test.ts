@@ -92,12 +92,12 @@ describe('an HTTP upgrade request', () => {
     return all;
   };
 
-  it('goes to the upgrade handler of the route at its path', async () => {
+  it('is passed to the upgrade handler of the route that matches its path', async () => {
     const { status, socket } = await ask('/echo/one');
     expect([status, await heard(socket)]).to.deep.equal([101, 'one: hello']);
   });
 
-  it('goes to the plugin that owns its host, whatever the path', async () => {
+  it('is passed to the plugin that owns its host name, whatever the path', async () => {
     const { status, socket } = await ask('/any/path', { headers: { host: 'x.mine.test' } });
     expect([status, await heard(socket)]).to.deep.equal([101, '/any/path: hello']);
   });

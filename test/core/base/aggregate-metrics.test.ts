@@ -29,7 +29,7 @@ describe('metrics of several processes', () => {
 
   const linesOf = (text: string) => text.split('\n').filter((line) => line.startsWith(NAME));
 
-  it("are added up, and a value at a bucket's bound counts in the lower bucket", async () => {
+  it("are added up, and a histogram value equal to a bucket's upper bound counts in that bucket", async () => {
     const text = await writeMetrics([await told([0.5], [3]), await told([0.7])], Registry.PROMETHEUS_CONTENT_TYPE);
     const label = 'route="/v1/a\\"b"';
     expect(linesOf(text)).to.deep.equal([

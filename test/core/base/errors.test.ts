@@ -28,7 +28,7 @@ describe('the error catalogue', () => {
     }
   });
 
-  it('includes message, param and details if they are set, and never the cause', () => {
+  it("adds message, param and details to an error's envelope if they are set, and never the cause", () => {
     const error = fail('INVALID_FIELD', {
       message: 'max_tokens is missing',
       param: 'max_tokens',

@@ -37,7 +37,7 @@ describe('a background loop', () => {
     await loop.stop();
   });
 
-  it('never pauses much longer than configured while the process is idle, and never without a pause', () => {
+  it('never pauses more than 50 ms longer than configured while the process is idle, and never skips the pause', () => {
     for (const ms of [1, 125, 4_999, 5_000, 30_000])
       for (let nowMs = 0; nowMs < 12_000; nowMs += 7.5) {
         const pauseMs = pauseAtRest(ms, nowMs);
@@ -112,7 +112,7 @@ describe('a background loop', () => {
     expect(told).to.deep.equal(['Error: one', 'Error: three']);
   });
 
-  it('waits for the current run when it is stopped, and aborts its signal', async () => {
+  it('aborts the signal of its current run when it is stopped, and waits for that run to end', async () => {
     const seen: boolean[] = [];
     const work = async (signal: AbortSignal) => {
       await sleep(LONG_MS, undefined, { signal }).catch(ignore);

@@ -30,7 +30,7 @@ describe('amounts of money', () => {
   });
 
   for (const text of ['', '-1', '+1', '1e3', '.5', '5.', '01', '1,5', ' 1', '1 ', 'NaN', 'Infinity', '0x10', '1_000']) {
-    it(`are rejected as ${JSON.stringify(text)}, which is not a plain decimal`, () => {
+    it(`are rejected if they are written as ${JSON.stringify(text)}, which is not a plain decimal number`, () => {
       expect(() => parseUsd(text)).to.throw(RangeError, 'decimal amount');
     });
   }
@@ -41,7 +41,7 @@ describe('amounts of money', () => {
     expect(() => parseUsd('9'.repeat(400))).to.throw(RangeError, 'at most USD');
   });
 
-  it('are rounded up in plain numbers exactly as in integers of any size', () => {
+  it('are rounded up equally, whether they are computed as plain numbers or as integers of any size', () => {
     const edges = fc.nat(9_007_199_253).chain((e8) => fc.constantFrom(-1, 0, 1).map((more) => e8 * 1_000_000 + more));
     const e14 = fc.oneof(fc.maxSafeNat(), edges).filter((each) => each >= 0);
     void fc.assert(
@@ -51,7 +51,7 @@ describe('amounts of money', () => {
     );
   });
 
-  it('are rounded up when they are divided, by less than one unit', () => {
+  it('are rounded up by less than one unit when they are divided', () => {
     void fc.assert(
       fc.property(fc.bigInt({ min: 0n, max: 10n ** 30n }), fc.bigInt({ min: 1n, max: 10n ** 12n }), (above, below) => {
         const quotient = divideRoundingUp(above, below);

@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import { RecentlyUsed } from '../../../core/base/recently-used';
 
-describe('recently used values', () => {
-  it('include at least the configured number of recently used entries, and at most twice as many', () => {
+describe('the cache of recently used values', () => {
+  it('keeps at least the configured number of recently used entries, and at most twice as many', () => {
     const kept = new RecentlyUsed<number>(3);
     for (let each = 0; each < 100; each += 1) {
       kept.set(String(each), each);
@@ -13,7 +13,7 @@ describe('recently used values', () => {
     expect(left).to.have.lengthOf.at.most(6);
   });
 
-  it('have the newest value for each name', () => {
+  it('returns the newest value that was stored under each name', () => {
     const kept = new RecentlyUsed<string>(1);
     expect(kept.set('a', 'first')).to.equal('first');
     kept.set('b', 'other');

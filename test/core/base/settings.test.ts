@@ -27,8 +27,8 @@ function problemsOf(value: unknown): readonly Problem[] {
   return 'problems' in checked ? checked.problems : [];
 }
 
-describe('settings', () => {
-  it('fill in defaults, even nested ones, and do not change the given value', () => {
+describe('the check of settings', () => {
+  it('fills in defaults, even nested ones, and does not change the given value', () => {
     const given = { name: 'n' };
     expect(check(given)).to.deep.equal({
       value: { name: 'n', attempts: 4, wait: '10s', mode: 'fast', limits: { bytes: 9 } },
@@ -36,7 +36,7 @@ describe('settings', () => {
     expect(given).to.deep.equal({ name: 'n' });
   });
 
-  it('are never converted to another type', () => {
+  it('never converts a value to another type', () => {
     expect(problemsOf({ name: 'n', attempts: '4' })[0]?.message).to.equal('expected integer, not a string');
     expect(problemsOf({ name: 5 })[0]?.message).to.equal('expected string, not number 5');
     expect(problemsOf({ name: null })[0]?.message).to.equal('expected string, not null');
@@ -44,12 +44,12 @@ describe('settings', () => {
     expect(problemsOf({ name: {} })[0]?.message).to.equal('expected string, not an object');
   });
 
-  it('never appear in an error, because a misplaced value could be a secret', () => {
+  it('never shows a value in an error, because a misplaced value could be a secret', () => {
     for (const { message } of problemsOf({ name: 'n', attempts: 'hush', limits: 'hush', wait: 'hush', mode: 'hush' }))
       expect(message).not.to.contain('hush');
   });
 
-  it('report an unknown setting with its path and the known settings', () => {
+  it('reports an unknown setting with its path and the known settings', () => {
     const [problem] = problemsOf({ name: 'n', limits: { bites: 1 } });
     expect(problem).to.deep.equal({
       path: ['limits', 'bites'],
@@ -59,7 +59,7 @@ describe('settings', () => {
     });
   });
 
-  it('report every problem at once', () => {
+  it('reports all problems of the settings at once', () => {
     const found = problemsOf({ attempts: 0, wait: 'soon', mode: 'medium', extra: 1 });
     expect(found.map(({ message }) => message)).to.have.members([
       '"name" is missing',
@@ -70,14 +70,14 @@ describe('settings', () => {
     ]);
   });
 
-  it('accept durations in four units', () => {
+  it('accepts durations in milliseconds, seconds, minutes and hours', () => {
     expect([parseDuration('250ms'), parseDuration('10s'), parseDuration('5m'), parseDuration('1h')]).to.deep.equal([
       250, 10_000, 300_000, 3_600_000,
     ]);
     expect(() => parseDuration('soon')).to.throw(RangeError);
   });
 
-  it('reject a duration longer than a timer can wait', () => {
+  it('rejects a duration longer than a timer can wait', () => {
     expect(parseDuration('9999h')).to.equal(2 ** 31 - 1);
   });
 });

@@ -38,7 +38,7 @@ describe('the watchdog', () => {
     );
   });
 
-  it("reports the owner whose code blocked the event loop longest, even if another owner's code runs afterwards", async () => {
+  it('reports the plugin, policy or adapter whose code blocked the event loop longest, even if other code runs afterwards', async () => {
     const output = await logOf("block('policy blocking', 2_000); block('policy innocent', 800);");
     expect(output).to.match(/"by":"policy blocking".*"msg":"the event loop was blocked"/);
     expect(output).not.to.include('policy innocent');

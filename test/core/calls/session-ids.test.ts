@@ -47,24 +47,24 @@ describe('the session of a call', () => {
   });
 });
 
-describe('the session id in a usage record', () => {
+describe('the usage record of a call with a session id', () => {
   const ids = new SessionIds('secret');
 
   for (const id of [SESSION, 'ses_dfbb1c0fcffewNNUEItMEgllXP', 'a', 'A.b_c:d-9', 'x'.repeat(64)])
-    it(`keeps ${id} unchanged`, () => expect(ids.recorded(id)).to.equal(id));
+    it(`contains the session id ${id} unchanged`, () => expect(ids.recorded(id)).to.equal(id));
 
   for (const id of ['ana@acme.example', 'two words', '', 'é', 'x'.repeat(65), 'line\nbreak', `${SESSION}\n`])
-    it(`replaces ${JSON.stringify(id)} by a hash`, () => {
+    it(`contains a hash instead of the session id ${JSON.stringify(id)}`, () => {
       expect(ids.recorded(id)).to.match(/^hash:[A-Za-z0-9_-]{43}$/);
       expect(ids.recorded(id)).to.equal(new SessionIds('secret').recorded(id));
       expect(ids.recorded(id)).not.to.equal(new SessionIds('another secret').recorded(id));
     });
 
-  it('does not change when it is recorded again, so that a search by the shown id finds its records', () => {
+  it('has the same session id when it is recorded again, so that a search by the shown id finds its records', () => {
     expect(ids.recorded(ids.recorded('two words'))).to.equal(ids.recorded('two words'));
   });
 
-  it("uses the same secret as the names of vendors' cache parts, which are equal only for equal secret, account and name", () => {
+  it("uses one secret for session ids and for names of vendors' cache parts, which also depend on account and name", () => {
     const name = ids.cacheName('account', 'plan');
     expect(name)
       .to.match(/^[0-9a-f]{32}$/)

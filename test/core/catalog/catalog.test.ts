@@ -40,8 +40,8 @@ function refusalOf(make: () => unknown): CatalogProblem {
 }
 
 describe('the catalog', () => {
-  describe('with entries of different upstreams', () => {
-    it('joins entries that share an alias into one model, which all their names then find', () => {
+  describe('a catalog with entries of different upstreams', () => {
+    it('joins entries that share an alias into one model, which is then found by each of their names', () => {
       const catalog = catalogOf({ a: { one: ['large'] }, b: { two: ['large'] }, c: { three: ['two'] } });
       for (const name of ['one', 'two', 'three', 'large']) expect(entriesOf(catalog.find(name))).to.have.length(3);
     });
@@ -69,7 +69,7 @@ describe('the catalog', () => {
     });
   });
 
-  describe('with two models of one upstream', () => {
+  describe('a catalog with two models of one upstream', () => {
     it('refuses an alias that both models share', () => {
       const problem = refusalOf(() => catalogOf({ a: { one: ['same'], two: ['same'] } }));
       expect(problem.message).to.equal('"same" makes "one" and "two" of upstream "a" the same model');
@@ -147,7 +147,7 @@ describe('the catalog', () => {
     ]);
   });
 
-  describe('asked for the candidates of a model', () => {
+  describe('the catalog, when it is searched for the candidates of a model,', () => {
     const both = [sampleAdapter('messages', ['messages']), sampleAdapter('chat', ['chat'])];
     const upstreams: readonly Upstream[] = [
       sampleUpstream('both', [sampleModel('m')], { adapters: both }),
@@ -159,13 +159,13 @@ describe('the catalog', () => {
     const namesFor = (protocol: 'messages' | 'chat') =>
       'found' in lookup ? catalog.candidates(lookup.found, protocol).map(({ upstream }) => upstream.name) : [];
 
-    it('returns the enabled upstreams that speak the protocol of the call of the call', () => {
+    it('returns the enabled upstreams that speak the protocol of the call', () => {
       expect(namesFor('messages')).to.have.members(['both', 'messages-only']);
       expect(namesFor('chat')).to.deep.equal(['both']);
     });
   });
 
-  describe('with the model list of a key', () => {
+  describe('the list of models that an API key may call', () => {
     const catalog = catalogOf({
       a: { 'large-4.5': ['large'], 'small-20250101': [], 'small-20251101': [] },
       b: { 'vendor/Large-4-5': [] },
@@ -176,12 +176,12 @@ describe('the catalog', () => {
       return isAllowed(catalog, catalog.candidates(lookup.found, 'messages'), allowed);
     };
 
-    it('allows every model if there is no list, and none if the list is empty', () => {
+    it('allows every model if the key has no list, and no model if the list is empty', () => {
       expect(allows(undefined, 'large')).to.equal(true);
       expect(allows([], 'large')).to.equal(false);
     });
 
-    it('allows a model that the list names in any spelling or by any alias', () => {
+    it('allows a model by any of its names and aliases, in any spelling', () => {
       for (const name of ['large', 'large-4.5', 'LARGE_4_5', 'vendor/Large-4-5'])
         expect(allows(['other', name], 'large-4.5')).to.equal(true);
       expect(allows(['other', 'larger'], 'large-4.5')).to.equal(false);
@@ -192,7 +192,7 @@ describe('the catalog', () => {
       expect(allows(['small-20250101'], 'small-20251101')).to.equal(false);
     });
 
-    it('allows every snapshot of a model if the list has the name that all snapshots share', () => {
+    it('allows every snapshot of a model if it contains the name that all snapshots share', () => {
       expect(allows(['small'], 'small-20250101')).to.equal(true);
       expect(allows(['small'], 'small-20251101')).to.equal(true);
       expect(allows(['small'], 'large')).to.equal(false);

@@ -17,7 +17,7 @@ describe('the prices of customers', () => {
     expect(none.priceOf(undefined)(model)).to.equal(model.price);
   });
 
-  it('multiply every rate, threshold rate, variant and piece price by the markup, and round each up', () => {
+  it("are the upstream's prices of tokens, variants and pieces multiplied by the markup, and each is rounded up", () => {
     const plain = plainPrice(
       { input: 1n, output: 1_500n },
       { tokens: 9, rates: plainPrice({ input: 3n, output: 5n }).rates },
@@ -66,7 +66,7 @@ describe('the prices of customers', () => {
     expect(() => none.check('gone')).to.throw('(none is configured)');
   });
 
-  it('accept a factor from 0.1 to 100 with at most 8 decimals', () => {
+  it('allow a markup from 0.1 to 100 with at most 8 decimals', () => {
     expect(parseFactor('1.25')).to.equal(125_000_000n);
     for (const text of ['0.09', '100.1', '1.123456789', 'x', '', '1e1'])
       expect(() => parseFactor(text), text).to.throw(RangeError);

@@ -19,13 +19,13 @@ describe('model names', () => {
       expect(normaliseModelName(name)).to.equal(normalised));
   }
 
-  it('suggest at most three similar names, nearest first', () => {
+  it('that are unknown get at most three similar names as suggestions, nearest first', () => {
     const known = ['large', 'larger', 'largest', 'barge', 'small'];
     expect(nearestNames('larg', known)).to.deep.equal(['large', 'barge', 'larger']);
     expect(nearestNames('LARGE', known)[0]).to.equal('large');
   });
 
-  it('suggest nothing when no known name is similar', () => {
+  it('that are unknown get no suggestion if no known name is similar', () => {
     expect(nearestNames('gpt', ['acme-large-4-5'])).to.deep.equal([]);
     expect(nearestNames('x'.repeat(5_000), ['acme-large-4-5'])).to.deep.equal([]);
   });

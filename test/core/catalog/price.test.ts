@@ -39,7 +39,7 @@ function exactNumerator(used: Usage, { rates, above }: Price): bigint {
 }
 
 describe('the cost of usage', () => {
-  it('is the exact sum, rounded up once to 1e-8 USD to 1e-8 USD', () => {
+  it('is the exact sum, rounded up once to 1e-8 USD', () => {
     void fc.assert(
       fc.property(usage, price, (used, charged) => {
         const exact = exactNumerator(used, charged);
@@ -81,20 +81,20 @@ describe('the cost of usage', () => {
     expect(costOf(usageOf({ input: 1, output: 1 }), charged)).to.equal(1_800n);
   });
 
-  it('is 1e-8 USD for any fraction of 1e-8 USD', () => {
+  it('is rounded up to 1e-8 USD if it is a fraction of 1e-8 USD', () => {
     expect(costOf(usageOf({ input: 1 }), samplePrice(1n, 0n))).to.equal(1n);
     expect(costOf(usageOf({ input: 1, output: 1 }), samplePrice(1n, 1n))).to.equal(1n);
     expect(costOf(UNKNOWN_USAGE, samplePrice(1n, 1n))).to.equal(0n);
   });
 
-  it('uses the higher rate for a whole pass only if the input of the pass is above the threshold', () => {
+  it('uses the higher rate for a whole run of the model only if the input of that run is above the threshold', () => {
     const charged = samplePrice(1_000_000n, 0n, { above: { rates: samplePrice(2_000_000n, 0n).rates, tokens: 100 } });
     expect(costOf(usageOf({ input: 100 }), charged)).to.equal(100n);
     expect(costOf(usageOf({ input: 101 }), charged)).to.equal(202n);
     expect(costOf(usageOf({ input: 1, cacheRead: 100 }), charged)).to.equal(202n);
   });
 
-  it('counts cache reads and both kinds of cache writes as input', () => {
+  it('includes cache reads and both kinds of cache writes as input', () => {
     const all = usageOf({ input: 1, output: 99, cacheRead: 2, cacheWrite: 4, cacheWrite1h: 8 });
     expect(totalInputTokens(all)).to.equal(15);
     expect(totalInputTokens(UNKNOWN_USAGE)).to.equal(0);

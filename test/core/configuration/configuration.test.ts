@@ -172,13 +172,13 @@ describe('the configuration', () => {
     for (const each of forget) each();
   });
 
-  describe('that is valid', () => {
+  describe('a valid configuration', () => {
     let configuration: Configuration;
     before(() => {
       configuration = load(SOUND);
     });
 
-    it('returns the pipelines in order, each step with the defaults of its settings', () => {
+    it('has the pipelines in order, each step with the defaults of its settings', () => {
       const [normal] = configuration.pipelines;
       expect(normal?.name).to.equal('normal');
       expect(normal?.endpoints).to.deep.equal([
@@ -192,7 +192,7 @@ describe('the configuration', () => {
       ]);
     });
 
-    it('returns the upstreams with the defaults of their settings', () => {
+    it('has the upstreams with the defaults of their settings', () => {
       const [acme] = configuration.catalog.upstreams;
       expect(acme).to.include({ name: 'acme', tier: 'standard', weight: 1, allowPrivate: false });
       expect(acme?.credential).to.include({ value: 'hush', weight: 1 });
@@ -207,7 +207,7 @@ describe('the configuration', () => {
       });
     });
 
-    it('holds money for 4096 output tokens by default, or for maxOutput if that is lower', () => {
+    it('makes holds for 4096 output tokens by default, or for maxOutput if that is lower', () => {
       expect(configuration.catalog.models[0]?.entries[0]?.model.estimatedMaxTokens).to.equal(2_000);
       const [model] = load(changed('maxOutput: 2000', 'maxOutput: 9000')).catalog.models;
       expect(model?.entries[0]?.model.estimatedMaxTokens).to.equal(4_096);
@@ -226,7 +226,7 @@ describe('the configuration', () => {
       expect(served('maxOutput: 0\n        protocols: [embeddings]')).to.deep.equal(['embeddings']);
     });
 
-    it('reads prices exactly, down to 0.00000001 and with a threshold', () => {
+    it('has the exact prices of its file, down to 0.00000001 and with a threshold', () => {
       const price =
         '{ input: 0.00000001, output: 0.0000005, cacheWrite: "0.125", cacheWrite1h: 1e-7, cacheRead: 0.1, above: { tokens: 5, input: 0.3, output: 22.5 } }';
       const [model] = load(changed('{ input: 3, output: 15 }', price)).catalog.models;
@@ -254,7 +254,7 @@ describe('the configuration', () => {
     });
   });
 
-  describe('with the credential of an upstream', () => {
+  describe('a configuration with the credential of an upstream', () => {
     const disabledOf = (text: string, env: NodeJS.ProcessEnv = {}, files: Record<string, string> = {}) => {
       const folder = temporaryFolder({ 'gateway.config.yml': text, ...files });
       const [acme] = read(folder, env).catalog.upstreams;
@@ -287,7 +287,7 @@ describe('the configuration', () => {
     expect(problemsOf(huge).join('\n')).to.match(/one call could cost/);
   });
 
-  describe('with a credential file', () => {
+  describe('a configuration with a credential file', () => {
     const withFile = (file: string) => changed('{ env: ACME_KEY }', `{ file: ${file} }`);
     /** Makes a folder with a secret outside the configuration's folder, and a folder of credentials. */
     const folders = (file: string) => {
@@ -329,7 +329,7 @@ describe('the configuration', () => {
     });
   });
 
-  describe('with settings of adapters', () => {
+  describe('a configuration with settings of adapters', () => {
     const regional: UpstreamAdapter = {
       ...sampleAdapter('regional', ['messages']),
       schema: {
@@ -380,11 +380,11 @@ describe('the configuration', () => {
       });
   });
 
-  describe('with reports of the vendor', () => {
+  describe('a configuration with reports of the vendor', () => {
     const withReporting = (text: string) =>
       changed('credential: { env: ACME_KEY }', `credential: { env: ACME_KEY }\n    reporting: { ${text} }`);
 
-    it("reads the reports at the upstream's URL, or names the missing variable of their credential", () => {
+    it("reads the reports at the upstream's URL by default, or names the missing variable of their credential", () => {
       const reportingOf = (text: string) => load(withReporting(text)).catalog.upstreams[0]?.reporting;
       const read = reportingOf("vendor: openai, credential: { env: ACME_KEY }, alarmAboveUsd: '0.25'");
       expect(read).to.include({ vendor: 'openai', credential: 'hush', alarmAboveE8: 25_000_000n });
@@ -405,7 +405,7 @@ describe('the configuration', () => {
         expect(problemsOf(withReporting(text)).join('\n')).to.match(message));
   });
 
-  describe('with several ways to give credentials', () => {
+  describe('a configuration with several ways to give credentials', () => {
     const withCredentials = (text: string) => changed('credential: { env: ACME_KEY }', text);
     const upstreamOf = (text: string, env: NodeJS.ProcessEnv = ENV) =>
       load(withCredentials(text), env).catalog.upstreams[0];
@@ -469,7 +469,7 @@ describe('the configuration', () => {
   });
 
   for (const name of ['ADMIN_TOKEN', 'DATABASE_URL', 'REDIS_URL', 'TOLLGATE_TOKEN', 'PGPASSWORD']) {
-    it(`refuses ${name} both as a credential of an upstream and as a variable of the configuration`, () => {
+    it(`refuses ${name}, a secret of the gateway, as an upstream's credential and as a variable`, () => {
       const env = { [name]: 'hush', ACME_KEY: 'hush' };
       const texts = [
         changed('{ env: ACME_KEY }', `{ env: ${name} }`),
@@ -640,7 +640,7 @@ describe('the configuration', () => {
     ],
   ];
 
-  describe('with sections of plugins', () => {
+  describe('a configuration with sections of plugins', () => {
     const withOffering = (text: string) => `${SOUND}offerings:\n  tiny: ${text}\n`;
 
     it('passes each section, completed with its defaults, to its plugin', () => {
@@ -658,7 +658,7 @@ describe('the configuration', () => {
     });
   });
 
-  describe('with one mistake', () => {
+  describe('a configuration with one mistake', () => {
     for (const [what, from, to, problem] of WRONG) {
       it(`reports file, line and column for ${what}`, () => expect(problemsOf(changed(from, to))).to.include(problem));
     }
@@ -725,7 +725,7 @@ describe('the configuration', () => {
     }
   });
 
-  describe('of the system', () => {
+  describe('the configuration of the system (system.config.yml)', () => {
     const system = (text: string) => readSystemSettings(temporaryFolder({ 'system.config.yml': text }), {}).settings;
 
     it('lists the plugins to load, and each plugin checks its own settings', () => {

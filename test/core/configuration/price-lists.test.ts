@@ -14,7 +14,7 @@ function complete(model: object): { readonly completed: unknown; readonly proble
 
 describe('the shipped price lists', () => {
   for (const { vendor, source, hosts, models } of priceLists()) {
-    it(`${vendor}: each model has a date, limits and a price that a configuration accepts`, () => {
+    it(`of ${vendor} have a date, limits and a valid price for each model`, () => {
       expect(source).to.match(/^https:\/\//);
       expect(hosts).not.to.deep.equal([]);
       for (const [name, { date, context, maxOutput, created, ...model }] of Object.entries(models)) {

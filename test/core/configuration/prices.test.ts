@@ -20,7 +20,7 @@ function cost(price: Price, variant: Omit<Pass, 'counts'>): bigint {
   return costOf({ passes: [{ ...variant, counts: countsOf({ input: 1_000, output: 100 }) }] }, price);
 }
 
-describe('the price of a configuration', () => {
+describe('a price in the configuration', () => {
   it('applies factors and replacement prices of variants, in any combination', () => {
     const { price, problems } = read({
       ...PLAIN,
@@ -62,7 +62,7 @@ describe('the price of a configuration', () => {
     ]);
   });
 
-  it('charges a meter without a price at the highest rate of its kind, and lists these meters', () => {
+  it('charges tokens of a kind (meter) without its own price at the highest rate that could apply, and lists these kinds', () => {
     const { price } = read({ ...PLAIN, audioInput: 40 });
     expect(price.rates).to.include({ audioCacheRead: 4_000_000_000n, imageInput: 4_000_000_000n });
     expect(price.rates).to.include({ cacheRead: 200_000_000n, imageOutput: 1_000_000_000n });

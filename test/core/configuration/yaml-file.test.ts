@@ -30,7 +30,7 @@ describe('a YAML file', () => {
     expect(lines[0]).to.match(/^a\.yml:2:/);
   });
 
-  describe('with variables', () => {
+  describe('a YAML file with variables', () => {
     it('is parsed with each variable replaced by its value, even inside a text', () => {
       expect(valueRead('a: ${X}\nb: http://${HOST}:${PORT}/x', { X: 'hello', HOST: 'h', PORT: '81' })).to.deep.equal({
         a: 'hello',
@@ -140,7 +140,7 @@ describe('a YAML file', () => {
     );
   });
 
-  describe('finds the place of a value', () => {
+  describe('the place of a value in a YAML file', () => {
     const file = read('a:\n  b:\n    - x\n    - c: 1\n8: y\n');
     for (const [path, line, column] of [
       [['a'], 1, 1],
@@ -153,7 +153,7 @@ describe('a YAML file', () => {
       [['nothing'], 1, 1],
       [[], 1, 1],
     ] as const) {
-      it(`${path.join('.') || 'the file'}: line ${line}, column ${column}`, () => {
+      it(`is found for ${path.join('.') || 'the file'}: line ${line}, column ${column}`, () => {
         expect(file.locate(path)).to.deep.equal({ file: 'a.yml', line, column });
       });
     }

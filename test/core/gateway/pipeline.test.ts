@@ -140,7 +140,7 @@ describe('a pipeline', () => {
     expect(response.statusCode).to.equal(404);
   });
 
-  describe('with a step that throws', () => {
+  describe('a pipeline with a step that throws', () => {
     it("answers with the error's envelope and runs no later step", async () => {
       const { seen, response } = await run(throws(fail('INVALID_FIELD', { param: 'model' })), continues('after'));
       expect(seen).to.deep.equal([]);
@@ -170,7 +170,7 @@ describe('a pipeline', () => {
     });
   });
 
-  describe('with refusal hooks', () => {
+  describe('a pipeline with refusal hooks', () => {
     it('runs the last added hook first, before the error is sent, and passes each hook the error of the previous one', async () => {
       const { seen, response } = await run(
         withCall((call, notes) => {
@@ -190,7 +190,7 @@ describe('a pipeline', () => {
     });
   });
 
-  describe('with endings', () => {
+  describe('a pipeline with end-of-call handlers', () => {
     const twoEndings = withCall((call, seen) => {
       call.onEnd(async () => void seen.push('first added'));
       call.onEnd(async () => void seen.push('last added'));
@@ -222,7 +222,7 @@ describe('a pipeline', () => {
     });
   });
 
-  describe('whose client disconnects', () => {
+  describe('a pipeline whose client disconnects', () => {
     it('aborts the running step, runs no later step, and runs the end-of-call handlers that free resources', async () => {
       const { seen, response } = await run(
         withCall((call, notes, given) => {

@@ -30,7 +30,7 @@ describe('the ejection of an upstream', () => {
     expect(ejection.state(30_005)).to.equal('due');
   });
 
-  describe('by failures of few accounts', () => {
+  describe('the ejection of an upstream by failures of few accounts', () => {
     const note = (accountId: string, hasFailed: boolean, nowMs: number) =>
       ejection.noteAccount({ accountId, hasFailed }, nowMs);
     const failsFor = (accountId: string, nowMs: number, isDial = false) => {
@@ -57,7 +57,7 @@ describe('the ejection of an upstream', () => {
       expect(failsFor('one', 10)).to.equal(30_000);
     });
 
-    it('begins after five failed connections of one account, but not after fewer among other failures', () => {
+    it('begins after five failed connections of one account, but not after four of them and other failures', () => {
       note('answered', false, 0);
       for (let nowMs = 1; nowMs <= 4; nowMs += 1) failsFor('one', nowMs, true);
       for (let nowMs = 5; nowMs <= 9; nowMs += 1) expect(failsFor('one', nowMs)).to.equal(undefined);
@@ -73,7 +73,7 @@ describe('the ejection of an upstream', () => {
     expect(fail(20 * SECOND)).to.equal(30_000);
   });
 
-  it('allows one probe at a time when its time is over', () => {
+  it('allows one probe of the upstream at a time once the ejection time is over', () => {
     const { atMs, outMs } = failUntilOut(ejection, 0);
     ejection.probe(atMs + outMs);
     expect(ejection.state(atMs + outMs)).to.equal('probing');

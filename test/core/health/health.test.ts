@@ -20,7 +20,7 @@ describe('the health of upstreams', () => {
   const answer = (ms: number, stream = true) => health.answered(candidate, { accountId: 'one', ms, stream });
   const fail = (more: object = {}) => health.failed(candidate, { ...BROKEN, ...more }, FAILED);
 
-  it('follows changes of the observed response times', () => {
+  it('has a response time that follows changes of the observed ones', () => {
     for (let call = 0; call < 30; call += 1) answer(100);
     expect(gauge().latencyMs).to.be.closeTo(100, 1);
     for (let call = 0; call < 15; call += 1) answer(400);
@@ -33,7 +33,7 @@ describe('the health of upstreams', () => {
     expect(gauge(false).latencyMs).to.equal(9_000);
   });
 
-  it('reduces its failure rate over time while there are no calls', () => {
+  it('has a failure rate that falls over time while there are no calls', () => {
     fail();
     expect(gauge().failureRate).to.be.closeTo(0.1, 1e-9);
     nowMs += 15_000;
@@ -69,7 +69,7 @@ describe('the health of upstreams', () => {
     });
   }
 
-  describe('of an ejected upstream', () => {
+  describe('the health of an ejected upstream', () => {
     const news: HealthEvent[] = [];
     beforeEach(() => {
       news.length = 0;
@@ -119,7 +119,7 @@ describe('the health of upstreams', () => {
       expect(gauge().state).to.equal('in');
     });
 
-    it('stays healthy if a new node reports the ejection after an operator has ended it', () => {
+    it('does not become worse if a new node reports the ejection after an operator has ended it', () => {
       const other = new UpstreamHealth({ now: () => nowMs });
       for (const each of news) other.apply(each);
       const late = other.standing();

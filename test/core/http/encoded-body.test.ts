@@ -50,16 +50,16 @@ describe('an encoded body', function () {
   this.timeout(30_000);
 
   for (const encoding of BODY_ENCODINGS) {
-    describe(`in ${encoding}`, () => {
+    describe(`a body encoded in ${encoding}`, () => {
       const encode = ENCODE[encoding];
 
-      it('the body is decoded, however small the pieces in which it arrives', async () => {
+      it('is decoded, however small the pieces in which it arrives', async () => {
         const content = Buffer.from('{"x":"Grüße"}');
         assert.equal((await read(encode(content), { encoding, pieceBytes: 1 }).result).toString(), content.toString());
         assert((await read(encode(NOISE), { encoding, pieceBytes: 1_000 }).result).equals(NOISE));
       });
 
-      it('the body gets INVALID_FIELD when it is truncated at any byte', async () => {
+      it('gets INVALID_FIELD when it is truncated at any byte', async () => {
         const whole = encode(Buffer.from('{"x":"a body that is long enough to be cut"}'));
         for (const length of [1, 5, Math.floor(whole.length / 2), whole.length - 1])
           assert.equal(
@@ -69,7 +69,7 @@ describe('an encoded body', function () {
           );
       });
 
-      it('the body gets INVALID_FIELD when it is not in this encoding, and the next valid body is decoded', async () => {
+      it('gets INVALID_FIELD when it is not in this encoding, and the next valid body is decoded', async () => {
         for (const other of ['{"model":"acme-large","max_tokens":200}', '\u0000'.repeat(100), 'x'.repeat(200_000)])
           assert.equal(
             await refusal(read(Buffer.from(other), { encoding }).result),
@@ -79,21 +79,21 @@ describe('an encoded body', function () {
         assert((await read(encode(NOISE), { encoding }).result).equals(NOISE));
       });
 
-      it('the body is refused when its encoded or decoded size exceeds the limit', async () => {
+      it('is refused when its encoded or decoded size exceeds the limit', async () => {
         const limits = { ...LIMITS, maxBytes: NOISE.length };
         assert.equal(await refusal(read(encode(NOISE.subarray(0, 1_000)), { encoding, limits }).result), 'accepted');
         const small = { ...LIMITS, maxBytes: NOISE.length - 1 };
         assert.equal(await refusal(read(encode(NOISE), { encoding, limits: small }).result), 'BODY_TOO_LARGE');
       });
 
-      it('the body counts towards the memory limit of the process in both its encoded and its decoded size', async () => {
+      it('counts towards the memory limit of the process in both its encoded and its decoded size', async () => {
         const sent = encode(NOISE);
         const reading = read(sent, { encoding });
         await reading.result;
         assert.equal(reading.counted(), NOISE.length + sent.length);
       });
 
-      it('the body is refused before more than 64 KB of it are buffered if the account has no money', async () => {
+      it('is refused before more than 64 KB of it are buffered if the account has no money', async () => {
         const { result } = read(encode(Buffer.alloc(200_000, 'x')), {
           encoding,
           beforeLarge: () => Promise.reject(new Error('no money')),
@@ -101,7 +101,7 @@ describe('an encoded body', function () {
         await assert.rejects(result, /no money/);
       });
 
-      it('the reading of the body ends when the client disconnects', async () => {
+      it('is no longer read when the client disconnects', async () => {
         const { request, result } = begin({ encoding });
         request.write(encode(NOISE).subarray(0, 1_000));
         await sleep(20);
@@ -109,7 +109,7 @@ describe('an encoded body', function () {
         await assert.rejects(result, ClientLeft);
       });
 
-      it('the body is refused when it arrives too slowly', async () => {
+      it('is refused when it arrives too slowly', async () => {
         const limits = { ...LIMITS, slowMs: 100, totalMs: 60_000 };
         const { request, result } = begin({ encoding, limits });
         request.write(encode(NOISE).subarray(0, 5));
@@ -195,7 +195,7 @@ describe('an encoded body', function () {
   });
 });
 
-describe('zstd that a thread decodes, as in versions of Node without zstd', function () {
+describe('the decoding of zstd in a thread, for versions of Node without zstd,', function () {
   this.timeout(60_000);
 
   /** Decodes a body of this account. Resolves with its bytes. */

@@ -172,7 +172,7 @@ describe('the JSON scanner', () => {
     }
   });
 
-  it('returns the same word for a name with and without escapes, whether it arrives whole or in pieces', () => {
+  it('returns the same object for a member name with and without escapes, whether the name arrives whole or in pieces', () => {
     const known = knownWord('cache_control');
     const words: (JsonWord | undefined)[] = [];
     const observer: JsonObserver = {
@@ -189,7 +189,7 @@ describe('the JSON scanner', () => {
     assert.deepEqual([...new Set(words)], [known]);
   });
 
-  it('keeps the words that code registers, however many other names it reads', () => {
+  it('keeps the member names that code has registered, however many other names it reads', () => {
     const known = knownWord('role');
     for (let at = 0; at < 20_000; at += 1) {
       const name = `name-${at}`;

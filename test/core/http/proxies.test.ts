@@ -40,7 +40,7 @@ describe('the trusted proxies of system.config.yml', () => {
   });
 });
 
-describe('the warning of a proxy that is not configured', () => {
+describe('the warning about a proxy that is not configured', () => {
   let nowMs: number;
   let lines: { peer: string; msg: string }[];
   let server: EventEmitter;
@@ -54,7 +54,7 @@ describe('the warning of a proxy that is not configured', () => {
   const ask = (remoteAddress: string, headers: object = { 'x-forwarded-for': '192.0.2.1' }) =>
     server.emit('request', { headers, socket: { remoteAddress } });
 
-  it('names the setting, at most once an hour', () => {
+  it('names the setting `proxies.count`, and is logged at most once an hour', () => {
     watch();
     ask('192.0.2.1');
     ask('10.0.0.1', {});
@@ -76,26 +76,26 @@ describe('the warning of a proxy that is not configured', () => {
   });
 });
 
-describe("the client's address, and the place to which wrong sign-ins are counted", () => {
+describe('the client address to which wrong sign-ins are counted', () => {
   const isProxy = (address: string) => address.startsWith('10.');
   const from = (remoteAddress: string, forwarded?: string) =>
     ({ headers: { 'x-forwarded-for': forwarded }, socket: { remoteAddress } }) as unknown as IncomingMessage;
   const placeOf = (remoteAddress: string, count = 0, forwarded?: string) =>
     clientPlace(from(remoteAddress, forwarded), { count, isProxy });
 
-  it('are unknown if the trusted proxies do not report one address each', () => {
+  it('is unknown if the trusted proxies do not report one address each', () => {
     for (const forwarded of [undefined, '192.0.2.7', 'nonsense, 192.0.2.7', ' , 192.0.2.7'])
       assert.equal(clientAddress(from('10.0.0.1', forwarded), { count: 2, isProxy }), undefined, forwarded);
     assert.equal(clientAddress(from('10.0.0.1', '192.0.2.7, 10.0.0.2'), { count: 2, isProxy }), '192.0.2.7');
   });
 
-  it('are the whole IPv4 address, or the first half of an IPv6 address', () => {
+  it('is the whole IPv4 address, or the first half of an IPv6 address', () => {
     assert.equal(placeOf('::ffff:192.0.2.1'), '192.0.2.1');
     assert.equal(placeOf('2001:db8:1:2::1'), placeOf('2001:db8:1:2:ffff:ffff:ffff:ffff'));
     assert.notEqual(placeOf('2001:db8:1:2::1'), placeOf('2001:db8:1:3::1'));
   });
 
-  it('are the address that the trusted proxies report, and never a header that the client writes', () => {
+  it('is the address that the trusted proxies report, and never one from a header that the client writes', () => {
     assert.equal(placeOf('10.0.0.1', 0, '192.0.2.7'), '10.0.0.1');
     assert.equal(placeOf('10.0.0.1', 1, '203.0.113.9, 192.0.2.7'), '192.0.2.7');
     assert.equal(placeOf('10.0.0.1', 1, 'nonsense'), '10.0.0.1');

@@ -40,16 +40,16 @@ const ROWS: readonly (readonly [string, ...string[]])[] = [
   [`{"a":${LONG},"a":{"input":{"b":${LONG}}}}`, `{"b":${LONG}}`],
 ];
 
-describe('JSON that is parsed with the texts of foreign objects', () => {
+describe('parsed JSON that keeps the original text of tool inputs and schemas', () => {
   for (const [way, read] of Object.entries(WAYS)) {
     for (const [text, ...texts] of ROWS)
-      it(`keeps the texts of the foreign objects in ${text.slice(0, 100)}, ${way}`, () => {
+      it(`has the original texts of the inputs and schemas in ${text.slice(0, 100)}, ${way}`, () => {
         const value = read(Buffer.from(text));
         assert.deepEqual(value, JSON.parse(text));
         assert.deepEqual(textsIn(value), texts);
       });
 
-    it(`equals the result of JSON.parse, ${way}, and each foreign object keeps the text that it was parsed from`, () => {
+    it(`equals the result of JSON.parse, ${way}, and each input or schema keeps the text that it was parsed from`, () => {
       const names = fc.constantFrom('input', 'arguments', 'schema', 'a', '1', '__proto__', 'é"');
       const { json } = fc.letrec<{ json: string }>((tie) => ({
         json: fc.oneof(

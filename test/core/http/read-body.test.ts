@@ -46,7 +46,7 @@ describe('a request body', () => {
     assert.equal(Buffer.concat(rest).toString(), 'later');
   });
 
-  it('the body is refused when it arrives too slowly', async () => {
+  it('is refused when it arrives too slowly', async () => {
     const request = openRequest();
     const drip = setInterval(() => request.write(' '), 20);
     try {
@@ -99,7 +99,7 @@ describe('a request body', () => {
     }
   });
 
-  it('is read without a promise if its announced bytes are all there, unless it names a stored object of the account', async () => {
+  it('is read synchronously if all its announced bytes have arrived, unless it names a stored object of the account', async () => {
     const atOnce: boolean[] = [];
     for (const [named, arrives] of [
       [{}, 'before'],

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { expect } from 'chai';
 import { oncePerHead } from '../../../core/http/repeated-head';
 
-describe('what is read once from a repeated head', () => {
+describe('the value that a reader computes from the head of a request', () => {
   const HEAD = ['Host', 'api.example', 'x-api-key', 'one', 'Content-Length', '10'];
   let reads = 0;
   const read = oncePerHead(({ rawHeaders }) => {
@@ -30,7 +30,7 @@ describe('what is read once from a repeated head', () => {
     ['a header more', [...HEAD, 'x-api-key', 'two']],
     ['a header less', HEAD.slice(0, 4)],
   ] as const) {
-    it(`is read again for ${what}`, () => {
+    it(`is computed again for a head with ${what}`, () => {
       const socket = {};
       on(socket, HEAD);
       expect(on(socket, head)).to.deep.equal({ key: head[3] });

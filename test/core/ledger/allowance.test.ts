@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { Allowance, type OpenCall, rightNow } from '../../../core/ledger/allowances/allowance';
 import type { ReportRequest } from '../../../core/ledger/allowances/allowance-store';
 
-describe("an account's allowance on one node", () => {
+describe("an account's allowance (money that a node holds in advance)", () => {
   const payer = { accountId: 'account', keyId: 'key' };
   const allowanceOf = (freeE8: bigint) =>
     new Allowance(payer, { generation: 'generation', keyRev: 0, freeE8, askedAt: rightNow() });
@@ -15,7 +15,7 @@ describe("an account's allowance on one node", () => {
 
   const wants = ({ wantE8 }: ReportRequest) => wantE8;
 
-  it('admits no call with returned money while the ledger has not covered a hold that grew', () => {
+  it('admits no call with the money of ended calls while the ledger has not covered a hold that grew', () => {
     const allowance = allowanceOf(50n);
     const [grows, ends] = [hold(allowance, 'grows', 20n), hold(allowance, 'ends', 20n)];
     allowance.enlarge(grows, 40n);
@@ -28,13 +28,13 @@ describe("an account's allowance on one node", () => {
     assert.equal(allowance.freeE8, 30n);
   });
 
-  it('excludes the money that it returns, even before the ledger receives the report', () => {
+  it('no longer includes the money that a report returns to the ledger, even before the ledger receives the report', () => {
     const allowance = allowanceOf(1_000n);
     assert.equal(allowance.report(10n, true).giveE8, 900n);
     assert.equal(allowance.freeE8, 100n);
   });
 
-  it('counts a hold that grew after a recall, even if the answer to an earlier report arrives later', () => {
+  it('subtracts the growth of a hold after the ledger recalled the allowance, even if an older report is answered later', () => {
     const allowance = allowanceOf(50n);
     const grows = hold(allowance, 'grows', 20n);
     allowance.report(0n, true);
@@ -52,7 +52,7 @@ describe("an account's allowance on one node", () => {
     assert.deepEqual(wants(allowance.report(20n, true)), 3_200n - 1_900n);
   });
 
-  it('requests less money from report to report, down to enough for ten holds', () => {
+  it('requests less money with each report while there are no calls, down to enough for ten holds', () => {
     const allowance = allowanceOf(2_000n);
     const calls = Array.from({ length: 100 }, (_, at) => hold(allowance, `call-${at}`, 20n));
     for (const call of calls) end(allowance, call, 1n);

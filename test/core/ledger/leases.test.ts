@@ -34,7 +34,7 @@ describe('the leases of holds', () => {
   };
   const heldOf = async (ledger: MemoryLedger, accountId: string) => (await ledger.readAccount(accountId))?.heldE8;
 
-  it('are renewed while a call is open, until it is untracked', async () => {
+  it('are renewed while a call is open, until its hold is no longer tracked', async () => {
     const { ledger, payer, rid } = await open(60_000);
     const leases = startLeases({
       calls: ledger,
@@ -103,7 +103,7 @@ describe('the leases of holds', () => {
     await leases.stop();
   });
 
-  it('return the hold of a call whose process has crashed, return no other hold, and count it', async () => {
+  it('return only the hold of a call whose process has crashed, and count it as expired', async () => {
     const before = await read('tollgate_ledger_expired_total');
     const { ledger, payer, rid } = await open(0);
     await ledger.reserve(reserveRequest(payer, 100n));
@@ -114,7 +114,7 @@ describe('the leases of holds', () => {
     assert.equal((await ledger.settle({ ...payer, rid, costE8: 1n, record: '' })).outcome, 'expired');
   });
 
-  it('return holds after the clock jumps forward or back, even if the ledger was opened in the future', async () => {
+  it('return holds after the clock jumps forward or back, even if the ledger was opened while the clock was ahead', async () => {
     for (const step of [3_600_000, -3_600_000]) {
       let ahead = 0;
       const ledger = new MemoryLedger({ now: () => Date.now() + ahead });

@@ -41,7 +41,7 @@ describe('the settler', () => {
     return { ledger, payer, nudged, settler, open };
   };
 
-  it('returns the charged amount, and makes the shipper ship the shard', async () => {
+  it("returns the charged amount, and wakes the shipper, which writes the shard's new entries to Postgres", async () => {
     const { payer, nudged, settler, open } = await start();
     const request = await open();
     assert.deepEqual(await settler.settle({ ...request, costE8: 1_200n }), { chargedE8: 1_000n, inTime: true });

@@ -91,7 +91,7 @@ for (const { name, open } of DATABASES) {
       assert.match(message, new RegExp(`"${token.name}" has expired at 2027-01-01T00:00:00.000Z`));
     });
 
-    it('are refused in every process once the revocation is confirmed, and do not count as guesses', async () => {
+    it('that are revoked are refused in every process once the change is confirmed, and do not count as guesses', async () => {
       const other = anotherProcess();
       const { secret, token } = await newToken('owner');
       for (const each of [operators, other]) await each.admit(showing(secret), 'owner');

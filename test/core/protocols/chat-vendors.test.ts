@@ -61,7 +61,7 @@ const HI = { role: 'assistant', content: 'Hi.' };
 const ESTIMATE = 7;
 
 for (const [vendor, { settings = {}, answers, reasons, broken = [], errors }] of Object.entries(VENDORS))
-  describe(`what ${vendor} sends in Chat`, () => {
+  describe(`an answer of ${vendor} in the Chat protocol`, () => {
     for (const answer of answers)
       it(`is charged and translated for clients of Messages: ${answer.is}`, () => {
         const chunks = answer.chunks ?? chunksOf(answer);
@@ -94,7 +94,7 @@ for (const [vendor, { settings = {}, answers, reasons, broken = [], errors }] of
       });
 
     for (const [reason, stop] of Object.entries(reasons))
-      it(`has the stop reason ${reason}, which Messages clients get as ${stop}`, () => {
+      it(`reaches clients of Messages with the stop reason ${stop} if its own stop reason is ${reason}`, () => {
         const { message } = whole(settings, bodyOf({ finish_reason: reason }));
         expect(message['stop_reason']).to.equal(stop);
       });
@@ -109,7 +109,7 @@ for (const [vendor, { settings = {}, answers, reasons, broken = [], errors }] of
       });
 
     for (const { is, status = 400, body, type = 'invalid_request_error', message } of errors)
-      it(`becomes an error with the type and text of Messages: ${is}`, () => {
+      it(`becomes an error with the type and text of the Messages protocol if it reports an error: ${is}`, () => {
         const told = open(settings).error(body, status);
         expect(asObject(told.body['error'])?.['type']).to.equal(type);
         expect(asObject(told.body['error'])?.['message']).to.include(message);

@@ -112,7 +112,7 @@ describe('JSON that belongs to the client', () => {
     }
 
   for (const [upstream, { open, events }] of Object.entries(ANSWERS))
-    it(`arrives unchanged from an event of an upstream of ${upstream}`, () => {
+    it(`reaches the client unchanged from an event of an upstream of ${upstream}`, () => {
       const reader = open();
       const answerEvents = [...events.flatMap((data) => reader.event({ name: undefined, data })), ...reader.end()];
       expect(answerEvents.flatMap((event) => (event.kind === 'add' ? [event.text] : [])).join('')).to.equal(INPUT);

@@ -55,7 +55,7 @@ for (const [target, write] of Object.entries(TARGETS)) {
     });
 
     for (const long of ['mcp__server__'.repeat(8), 'a.b', '7', 'Straße', ''])
-      it(`replaces "${long}" by a name and an id that vendors accept`, () => {
+      it(`contains a name and an id that vendors accept instead of "${long}"`, () => {
         const turns = [user(text('Hello')), assistant(call(long, long)), user(result(long))];
         const body = written({ turns, tools: [tool(long)], toolChoice: { tool: long } });
         const names = valuesOf(body, ['name', 'allowedFunctionNames']);
@@ -103,7 +103,7 @@ describe('a request written for a model of Messages', () => {
     });
   const tools = [tool('t')];
 
-  it('does not force a tool call if the model refuses that, and records the weaker guarantee', () => {
+  it('does not force a tool call if the model refuses forced calls, and records the weaker guarantee', () => {
     for (const toolChoice of ['required', { tool: 't' }] as const) {
       weakened.length = 0;
       expect(written('claude-sonnet-4-5', { tools, toolChoice })['tool_choice']).to.not.include({ type: 'auto' });
@@ -115,7 +115,7 @@ describe('a request written for a model of Messages', () => {
     }
   });
 
-  it('requests the lowest thinking with the setting of the model', () => {
+  it('requests the least thinking with the setting that the model has for it', () => {
     const asked = (model: string) => {
       const { thinking, output_config: effort } = written(model, { reasoning: { effort: 'none' } });
       return { thinking, effort };

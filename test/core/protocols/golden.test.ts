@@ -10,7 +10,7 @@ import { seeded } from '../../support/random';
 const SUBJECTS: Readonly<Record<string, Subject>> = { messages: MESSAGES, chat: CHAT, responses: RESPONSES };
 
 for (const [dialect, subject] of Object.entries(SUBJECTS)) {
-  describe(`golden pairs of the dialect ${dialect}`, () => {
+  describe(`the dialect ${dialect} gives the recorded output for the golden pair`, () => {
     for (const { kind, name, path } of pairsOf(dialect))
       it(`${kind} ${name}: ${readPair(path).shows}`, () => {
         const { actual, expected } = outcomeOf(subject, kind, path);

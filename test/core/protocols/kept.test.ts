@@ -60,7 +60,7 @@ const CLIENTS = {
 };
 
 for (const [client, { dialect, request }] of Object.entries(CLIENTS))
-  describe(`What a vendor that speaks Chat wants back from a client of ${client}`, () => {
+  describe(`The data that a Chat vendor wants back in the next request of a client of ${client}`, () => {
     /** Returns the members of the assistant's message in the request that follows an answer. */
     function nextOf(deltas: readonly JsonObject[], upstream: string): JsonObject {
       const reader = CHAT.openReader();
@@ -76,11 +76,11 @@ for (const [client, { dialect, request }] of Object.entries(CLIENTS))
     }
 
     for (const [what, { deltas, back }] of Object.entries(TURNS)) {
-      it(`is sent back to the upstream that it came from: ${what}`, () => {
+      it(`are sent back to the upstream that sent the data: ${what}`, () => {
         expect(nextOf(deltas, 'up-1')).to.deep.include(back);
       });
 
-      it(`is never sent to another upstream: ${what}`, () => {
+      it(`are never sent to another upstream: ${what}`, () => {
         expect(JSON.stringify(nextOf(deltas, 'up-2'))).to.not.match(/SIGNED|HIDDEN/);
       });
     }

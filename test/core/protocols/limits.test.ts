@@ -197,17 +197,17 @@ function fateOf(write: Subject['writeRequest'], feature: Feature, trial: Trial):
 }
 
 for (const [dialect, { writeRequest: write, lacks }] of Object.entries(TARGETS)) {
-  describe(`what an upstream of the dialect ${dialect} lacks`, () => {
+  describe(`a request feature that is translated for the dialect ${dialect}`, () => {
     for (const [feature, trial] of Object.entries(USUAL) as [Feature, Trial][]) {
       const expected = lacks.find((lack) => lack.feature === feature && isUsual(lack))?.action ?? 'carried';
-      it(`has this effect: ${feature} is ${expected}`, () => {
+      it(`is ${expected}: ${feature}`, () => {
         expect(fateOf(write, feature, trial)).to.equal(expected);
       });
     }
 
     for (const { feature, when, action } of lacks) {
       if (when === undefined) continue;
-      it(`has this effect: ${feature} is ${action}: ${when}`, () => {
+      it(`is ${action} under this condition: ${feature}, ${when}`, () => {
         const trial = SPECIAL[`${feature} ${when}`];
         if (trial === undefined) throw new Error('there is no request that tries it');
         expect(fateOf(write, feature, trial)).to.equal(action);

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { LINEAR, MAX_GROWTH, measureApart } from '../../support/linear-cases';
 
 /** The readers and writers of all registered dialects. */
-describe('CPU grows in proportion to the entries', function () {
+describe('CPU time grows only in proportion to the number of entries in a request or answer', function () {
   this.timeout(600_000);
 
   for (const [kind, cases] of LINEAR)

@@ -66,7 +66,7 @@ describe('the dialect messages', () => {
     ]);
   });
 
-  it('marks thinking without a signature, so that no upstream receives it', () => {
+  it('marks thinking that has no signature, so that no upstream receives that thinking', () => {
     const { content } = MESSAGES.openWriter(writtenCall({})).body([
       { kind: 'open', at: 0, choice: 0, part: { kind: 'reasoning' } },
       { kind: 'add', at: 0, text: 'Hm.' },
@@ -93,7 +93,7 @@ describe('the dialect messages', () => {
     expect(typed(200, { type: 'constructor' })).to.equal('api_error');
   });
 
-  it('omits a tool call whose input is not valid JSON', () => {
+  it('throws an error for a tool call whose input is not valid JSON', () => {
     const events: AnswerEvent[] = [
       { kind: 'open', at: 0, choice: 0, part: { kind: 'tool_call', id: 'c', name: 'n' } },
       { kind: 'add', at: 0, text: '{"a":' },

@@ -30,7 +30,7 @@ const ODD = defineAdapter({
 });
 
 describe('a translated error event of an upstream', () => {
-  it('reaches `judge` unchanged, and the client receives only the parsed message', () => {
+  it("reaches the adapter's `judge` unchanged, and the client receives only the parsed error message", () => {
     const forget = registerAdapter(ODD);
     const adapter = findAdapter('odd');
     forget();
@@ -93,17 +93,17 @@ function relayed(translation: Translation, events: readonly SseEvent[]) {
 
 const END = /\[DONE\]|message_stop|response\.completed/;
 
-describe('content behind the stop reason of a translated answer', () => {
+describe('content that follows the stop reason in a translated answer', () => {
   for (const client of CLIENTS) {
     if (client === 'chat') continue;
-    it(`reaches clients of ${client} if it arrives before the usage`, () => {
+    it(`reaches clients of ${client} if the content arrives before the usage report`, () => {
       const events = [chunk({ content: 'One' }), chunk({}, 'stop'), chunk({ content: ' two' }), COUNTS, DONE];
       const { text, error } = relayed(between('chat', client), events);
       expect(error).to.equal(false);
       expect(text).to.include(' two').and.match(END);
     });
 
-    it(`ends the stream of clients of ${client} with an error if it arrives after the usage`, () => {
+    it(`ends the stream of clients of ${client} with an error if the content arrives after the usage report`, () => {
       const events = [chunk({ content: 'One' }), chunk({}, 'stop'), COUNTS, chunk({ content: ' two' }), DONE];
       const { text, error } = relayed(between('chat', client), events);
       expect(error).to.equal(true);
@@ -111,7 +111,7 @@ describe('content behind the stop reason of a translated answer', () => {
     });
   }
 
-  it('reaches clients of chat before the chunk with the stop reason', () => {
+  it('reaches clients of Chat before the chunk with the stop reason', () => {
     const blocks = (index: number, text: string) => [
       typed({ type: 'content_block_start', index, content_block: { type: 'text', text: '' } }),
       typed({ type: 'content_block_delta', index, delta: { type: 'text_delta', text } }),
@@ -157,11 +157,11 @@ const ENDS: readonly (readonly [Upstream, string, (content: boolean, word: strin
   ],
 ];
 
-describe('a stop reason that no table has', () => {
+describe('an unknown stop reason', () => {
   for (const [upstream, word, events] of ENDS)
     for (const client of CLIENTS) {
       if (upstream === client) continue;
-      it(`of ${upstream} is an error for clients of ${client} if there is no content, and a normal end otherwise`, () => {
+      it(`of ${upstream} is an error for clients of ${client} if the answer has no content, and a normal end otherwise`, () => {
         expect(relayed(between(upstream, client), events(false, word)).error).to.equal(true);
         const { text, error } = relayed(between(upstream, client), events(true, word));
         expect(error).to.equal(false);
@@ -175,7 +175,7 @@ describe('a stop reason that no table has', () => {
     ['converse', 'malformed_tool_use'],
     ['chat', 'network_error'],
   ] as const)
-    it(`remains distinct from a word for an incomplete answer, which is an error: ${word} of ${upstream}`, () => {
+    it(`differs from the known stop reason of an incomplete answer, which is always an error: ${word} of ${upstream}`, () => {
       const [, , events] = ENDS.find(([each]) => each === upstream) ?? expect.fail('no such row');
       const { text, error } = relayed(between(upstream, 'messages'), events(true, word));
       expect(error).to.equal(true);
@@ -261,10 +261,10 @@ const BODIES = {
   },
 } as const;
 
-describe('an answer in another form than the call asked for', () => {
+describe('an answer whose form (stream or single body) is not the requested form', () => {
   for (const upstream of CLIENTS)
     for (const client of CLIENTS) {
-      it(`of ${upstream} is converted to a stream of ${client}, and that stream converts back to the same body`, () => {
+      it(`of ${upstream} becomes a stream of ${client}, which can be converted back to the same body`, () => {
         const { note, written } = between(upstream, client).streamed(BODIES[upstream]);
         expect(countsIn(note.usage ?? expect.fail('no usage'))).to.deep.equal({ input: 9, output: 4 });
         expect(note).to.include({ content: true, done: true, finish: true });
@@ -284,7 +284,7 @@ describe('an answer in another form than the call asked for', () => {
     }
 
   for (const client of CLIENTS)
-    it(`is rejected for ${client} if it is empty or if its stream is incomplete`, () => {
+    it(`is rejected for ${client} if the answer is empty or its stream is incomplete`, () => {
       const isEmpty = () => {
         try {
           return between(client, client).streamed({ ok: true }).note.error !== undefined;

@@ -162,7 +162,7 @@ describe('a usage report of Chat', () => {
     expect(readChat({ choices: [{ index: 0, usage: null }], usage: null })).to.equal(UNKNOWN_USAGE);
   });
 
-  it('leads to the same charge, however its vendor splits the total', () => {
+  it('has the same counts, whether its vendor reports cached and reasoning tokens inside the totals or beside them', () => {
     const count = fc.integer({ min: 1, max: 100_000 });
     const split = fc.record({
       fresh: count,
@@ -372,12 +372,12 @@ describe('two usage reports of one stream', () => {
       expect(merged.suspect).to.deep.equal(suspect);
     });
 
-  it('keep the input of the first report if the last one has more passes but no input for them', () => {
+  it("keep the first report's input if the last report has several passes (runs of the model) with an input of 0", () => {
     const now = { passes: [{ counts: new Map([['input', 0]]) }, { counts: new Map([['input', 0]]) }] };
     expect(totalInputTokens(mergeUsage(usageOf({ input: 1_000 }), now))).to.equal(1_000);
   });
 
-  it('never cost more input than the larger report, and never nothing, in any order', () => {
+  it('never cost more input than the larger report, and never nothing if one has input, in any order', () => {
     const count = fc.option(fc.nat(5_000), { nil: undefined });
     const report = fc.record(Object.fromEntries([...INPUT_METERS, 'output'].map((meter) => [meter, count])));
     void fc.assert(

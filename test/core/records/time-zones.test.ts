@@ -17,7 +17,7 @@ describe('days, hours and months of a time zone', () => {
     // Santiago put its clocks forward at midnight on this day: the day began at one o'clock.
     ['day', '2026-09-06T12:00:00Z', 'America/Santiago', '2026-09-06T04:00:00.000Z'],
   ] as readonly (readonly [Interval, string, string, string])[]) {
-    it(`have their bounds at local time: the ${interval} of ${moment} in ${timeZone} began at ${start}`, () =>
+    it(`begin at local time: the ${interval} of ${moment} in ${timeZone} began at ${start}`, () =>
       assert.equal(iso(startOf(interval, at(moment), timeZone)), start));
   }
 

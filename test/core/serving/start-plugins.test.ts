@@ -36,7 +36,7 @@ function refusal(...plugins: LoadedPlugin[]): string {
 }
 
 describe('The routes of plugins', () => {
-  it('fail the start with the names of both plugins if they serve the same path, even with different parameter names', () => {
+  it('make the start fail with the names of both plugins if they serve the same path, even with other parameter names', () => {
     const one = plugin('one', { routes: () => [route('GET', '/v1/things/{id}')] });
     const other = plugin('other', { routes: () => [route('GET', '/v1/things/{thingId}')] });
     expect(refusal(one, other))
@@ -49,7 +49,7 @@ describe('The routes of plugins', () => {
     ['GET', '/v1/{kind}/{id}'],
     ['*', '/v1/things/{id}'],
   ] as const) {
-    it(`fail the start with the names of both plugins if one serves a path of the other: ${method} ${path}`, () => {
+    it(`make the start fail with the names of both plugins if one serves a path of the other: ${method} ${path}`, () => {
       const one = plugin('one', { routes: () => [route('GET', '/v1/things/{id}')] });
       const thief = plugin('thief', { routes: () => [route(method, path)] });
       for (const plugins of [
@@ -62,7 +62,7 @@ describe('The routes of plugins', () => {
     });
   }
 
-  it('may overlap: a fixed word with a parameter in one plugin, and with a rest pattern of another plugin', () => {
+  it('may overlap if a fixed segment matches a parameter of the same plugin or a rest pattern of another plugin', () => {
     const routes = [route('GET', '/v1/things/{id}'), route('GET', '/v1/things/latest')];
     const rest = [route('GET', '/v1/{rest...}')];
     const plugins = [plugin('one', { routes: () => routes }), plugin('other', { routes: () => rest })];

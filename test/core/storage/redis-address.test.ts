@@ -5,7 +5,7 @@ import { parseRedisUrl } from '../../../core/storage/redis-address';
 describe('REDIS_URL', () => {
   const none = { tls: false, username: undefined, password: undefined };
 
-  it('can name a single Redis server server', () => {
+  it('can name a single Redis server', () => {
     for (const url of ['redis://127.0.0.1:6379/2', 'rediss://user:word@redis.example'])
       assert.deepEqual(parseRedisUrl(url), { kind: 'single', url });
   });

@@ -122,14 +122,14 @@ describe('the addresses that egress connects to', () => {
     });
   }
 
-  it('are checked although the host name has a trailing dot', async () => {
+  it('exclude loopback even if the host name ends with a dot', async () => {
     // Systems differ in whether they resolve `localhost.`; egress must connect on none of them.
     const error = await failureOf(`http://localhost.:${port}`);
     assert.equal(classifyDialFailure(error), 'connect_failed');
     assert.equal(connections, 0);
   });
 
-  it('are refused with an error that names host and address without the credential, and another upstream may be tried', async () => {
+  it('cause an error with host and address, but no credential, if they are refused; another upstream may be tried', async () => {
     const error = await failureOf(`http://someone:secret@127.1:${port}`);
     assert.ok(error instanceof AddressRefused);
     const { code, host, address, range } = error;
@@ -150,7 +150,7 @@ describe('the addresses that egress connects to', () => {
     await egress.close();
   });
 
-  it('are all refused if a name has a public and a private address', async () => {
+  it('include no address of a host name that has both a public and a private address', async () => {
     const asked: string[] = [];
     const resolve = answering(asked, [['8.8.8.8', '127.0.0.1']]);
     const error = await failureOf(`http://both.example:${port}`, resolve);

@@ -121,7 +121,7 @@ describe('egress to upstreams', () => {
     });
   });
 
-  it('waits for running streams when it closes, and accepts no new requests meanwhile meanwhile', async () => {
+  it('waits for running streams when it closes, and accepts no new requests meanwhile', async () => {
     let finish = (): void => undefined;
     const url = await serve((_request, response) => {
       response.write('first ');

@@ -139,7 +139,7 @@ describe('a stream event that only adds text', () => {
   for (const protocol of PROTOCOLS) {
     const says = SAYS[protocol];
 
-    it(`is parsed as JSON once per kind in ${protocol}, and adjacent ones are read together`, () => {
+    it(`is parsed as JSON only once per kind in ${protocol}, and adjacent events of a kind are read together`, () => {
       const kinds = [says('one', 0), ...ALSO_SAYS[protocol]];
       const more = ['two', ' and\\nthree', 'vier größer'].flatMap((text, at) => [
         says(text, at + 1),
@@ -155,7 +155,7 @@ describe('a stream event that only adds text', () => {
       assert.equal(run?.event.data, more.at(-1)?.split('data: ')[1]?.trim());
     });
 
-    it(`results in the same notes in ${protocol} as if it were parsed, in any order and any chunks`, () => {
+    it(`gives the gateway the same facts in ${protocol} as a parsed event, in any order and any chunks`, () => {
       const texts = [...TEXTS.map((text, at) => says(text, at)), ...ALSO_SAYS[protocol]];
       for (let seed = 1; seed <= 300; seed += 1) {
         const random = seeded(seed);
@@ -170,7 +170,7 @@ describe('a stream event that only adds text', () => {
       }
     });
 
-    it(`results in the same notes in ${protocol} as if it were parsed, after any events and in any chunks`, () => {
+    it(`gives the gateway the same facts in ${protocol} as a parsed event, after any other event and in any chunks`, () => {
       const events = [...TEXTS.map((text, at) => says(text, at)), ...ODD[protocol]].map((text) => Buffer.from(text));
       const broken = Buffer.from(says('abc', 1));
       broken[broken.indexOf('abc')] = 0xff;
@@ -189,7 +189,7 @@ describe('a stream event that only adds text', () => {
       }
     });
 
-    it(`results in the same notes in the recorded streams of ${protocol} as if it were parsed`, () => {
+    it(`gives the gateway the same facts as a parsed event in the recorded streams of ${protocol}`, () => {
       for (const file of readdirSync(join(FIXTURES, protocol)).filter((name) => name.endsWith('.sse'))) {
         const bytes = readFileSync(join(FIXTURES, protocol, file));
         const twice = [bytes, bytes];

@@ -16,25 +16,25 @@ describe('the pauses in reading from an upstream', () => {
     nowMs += readMs;
   }
 
-  it('count as long for a minute after one of more than a second', () => {
+  it('are classified as long for one minute after a pause of more than one second', () => {
     pause(1_001, 59_000);
     expect(pauses.wasLong).to.equal(true);
     nowMs += 1_000;
     expect(pauses.wasLong).to.equal(false);
   });
 
-  it('count as long while one of more than a second lasts', () => {
+  it('are classified as long while a pause of more than one second lasts', () => {
     pauses.begin();
     nowMs += 1_001;
     expect([pauses.wasLong, pauses.totalMs]).to.deep.equal([true, 1_001]);
   });
 
-  it('do not count as long if each lasted a second at most', () => {
+  it('are not classified as long if each pause lasted one second at most', () => {
     for (let each = 0; each < 100; each += 1) pause(1_000);
     expect([pauses.wasLong, pauses.totalMs]).to.deep.equal([false, 100_000]);
   });
 
-  it('count as long for a client that then reads slowly, because the clock runs only while the gateway reads', () => {
+  it('are still classified as long after many short pauses, because the minute counts only time spent reading', () => {
     pause(5_000);
     for (let each = 0; each < 500; each += 1) pause(900, 100);
     expect(pauses.wasLong).to.equal(true);

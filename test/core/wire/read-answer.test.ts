@@ -62,7 +62,7 @@ describe('an unstreamed answer', () => {
     }
   });
 
-  it('is reported as meaningless if it is not JSON or not an object', async () => {
+  it('is reported as unusable if the body is not JSON or not an object', async () => {
     for (const text of [`${'x'.repeat(2 * MB)}`, JSON.stringify(['x'.repeat(2 * MB)]), textOf(MB).slice(0, -1)])
       expect((await read(piecesOf(text, 65_536), { ...reading, room: undefined })).body).to.equal(undefined);
   });

@@ -71,7 +71,7 @@ describe("the upstream WebSocket of a client's WebSocket", () => {
 
   const textOf = async (exchange: UpstreamExchange) => String(await readAll(exchange, MAX_BYTES));
 
-  it('is reused, keeps which upstream gave its answers, and reconnects for another credential', async () => {
+  it('is reused for later calls, remembers which upstream answered, and reconnects if the credential changes', async () => {
     await textOf(ask());
     expect(socket.find('resp_1')).to.include({ upstream: 'acme', inputTokens: 7, outputTokens: 2 });
     const [first] = open;
@@ -117,7 +117,7 @@ describe("the upstream WebSocket of a client's WebSocket", () => {
     ['sends a binary frame', (from: WebSocket) => from.send(Buffer.from('{}')), 'reset'],
     ['sends a frame of more than 8 MB', (from: WebSocket) => from.send('x'.repeat(9_000_000)), 'reset'],
   ] as const)
-    it(`breaks off an answer whose upstream ${what}`, async () => {
+    it(`ends an answer with an error if the upstream ${what}`, async () => {
       onFrame = (from) => {
         from.send('{"type":"response.created"}');
         send(from);

@@ -20,7 +20,7 @@ interface Call {
 }
 
 for (const name of ['Postgres', 'PGlite'] as const) {
-  describe(`the data of the console (${name})`, function () {
+  describe(`the console's API for data (${name})`, function () {
     this.timeout(60_000);
     let desk: TestDesk;
     let customer: { accountId: string; keyId: string; apiKey: string };
@@ -79,7 +79,7 @@ for (const name of ['Postgres', 'PGlite'] as const) {
     });
     after(() => desk.close());
 
-    it('includes the keys of its own account: created once, changed, listed and revoked', async () => {
+    it("creates, changes, lists and revokes the API keys of the user's own account", async () => {
       const wanted = {
         name: '<img onerror=alert(1)>',
         balanceLimit: '1.5',
@@ -137,14 +137,14 @@ for (const name of ['Postgres', 'PGlite'] as const) {
       for (const { actor } of audit.items) assert.match(actor, /^user:/);
     });
 
-    it('refuses to create or change a key with members that a key does not have', async () => {
+    it('refuses to create or change an API key with members that a user cannot set', async () => {
       for (const more of [{ debug: true }, { accountId: newId() }, { balance: '5' }, { role: 'admin' }]) {
         assert.equal((await browser.send('POST', '/keys', { name: 'x', ...more })).status, 400);
         assert.equal((await browser.send('PATCH', `/keys/${customer.keyId}`, more)).status, 400);
       }
     });
 
-    it('includes usage records by filter, in the table, the totals, the chart and the CSV', async () => {
+    it('filters usage records in the table, the totals, the chart and the CSV', async () => {
       const { accountId } = await desk.customer();
       const own = await signIn(accountId);
       const keys = [newId(), newId()] as const;
@@ -252,7 +252,7 @@ for (const name of ['Postgres', 'PGlite'] as const) {
       assert.match(String(csv), /,\d+\.\d{8},/);
     });
 
-    it('is revalidated by its ETag, and sent again only after a change', async () => {
+    it('answers 304 to a matching ETag, and sends the data again only after a change', async () => {
       const { accountId, keyId } = await desk.customer();
       const own = await signIn(accountId);
       const first = await own.get('/usage');
@@ -264,7 +264,7 @@ for (const name of ['Postgres', 'PGlite'] as const) {
       assert.deepEqual([changed.status, changed.body.items.length], [200, 1]);
     });
 
-    it('includes a single record with its route and price, and no record of another account', async () => {
+    it('returns a single usage record with its route and price, and no record of another account', async () => {
       const [requestId = ''] = await write(customer.accountId, [{ atMs: NOW, keyId: customer.keyId, upstream: 'two' }]);
       const routing = {
         of: 2,
@@ -301,7 +301,7 @@ for (const name of ['Postgres', 'PGlite'] as const) {
       );
     });
 
-    it('includes an overview: the balance, the spending by day in the time zone, the available models', async () => {
+    it('returns an overview: the balance, the spending by day in the time zone, and the available models', async () => {
       const { accountId, keyId } = await desk.customer('2.5');
       const own = await signIn(accountId);
       await write(accountId, [

@@ -45,7 +45,7 @@ describe('signing in to the console with an identity provider', function () {
     return browser.get(back.pathname.replace('/console/api', '') + back.search);
   }
 
-  it('is offered, and redirects to the provider with PKCE, state and nonce', async () => {
+  it('is offered on the sign-in page, and redirects the browser to the provider with PKCE, state and nonce', async () => {
     const browser = new TestBrowser(desk.publicUrl);
     const { body } = await browser.get('/sign-in');
     assert.deepEqual(body, { password: true, oidc: { name: 'Acme', startUrl: '/console/api/oidc/start' } });
@@ -64,7 +64,7 @@ describe('signing in to the console with an identity provider', function () {
     ['the ID token', false],
     ['the userinfo endpoint', true],
   ] as const) {
-    it(`signs in the user with the verified address of ${where}`, async () => {
+    it(`signs in the user whose verified e-mail address is in the answer of ${where}`, async () => {
       provider.person = { claims: { email: email.toUpperCase(), email_verified: true }, onlyUserInfo };
       const browser = new TestBrowser(desk.publicUrl);
       const answer = await travel(browser);
@@ -99,7 +99,7 @@ describe('signing in to the console with an identity provider', function () {
     }
   });
 
-  it('accepts a return only from the browser that started, and only once', async () => {
+  it('accepts the return from the provider only from the browser that started the sign-in, and only once', async () => {
     provider.person = { claims: { email, email_verified: true } };
     const [browser, other] = [new TestBrowser(desk.publicUrl), new TestBrowser(desk.publicUrl)];
     const start = await browser.get(START);
@@ -121,7 +121,7 @@ describe('signing in to the console with an identity provider', function () {
     assert.equal(body.identity, null);
   });
 
-  describe('with users bound to subjects', () => {
+  describe("with users bound to the provider's subjects (`sub`)", () => {
     const newPerson = async () => desk.person((await desk.customer()).accountId);
 
     /** Runs a sign-in with this subject and address. Returns the id of the signed-in user, or the reason for the refusal. */
@@ -152,7 +152,7 @@ describe('signing in to the console with an identity provider', function () {
       assert.equal(await signIn('carol', carol.email), carol.userId);
     });
 
-    it('binds one of two subjects that arrive with the address at the same moment', async () => {
+    it("binds only one of two subjects that arrive with the user's address at the same moment", async () => {
       const { userId, email: address } = await newPerson();
       const backs: [TestBrowser, string][] = [];
       for (const sub of ['first', 'second', 'first', 'second']) {
@@ -253,7 +253,7 @@ describe('signing in to the console with an identity provider', function () {
     await broken.close();
   });
 
-  it('is slowed for a network address that starts or returns too often, and sends the provider no request then', async () => {
+  it('is slowed for a network address that starts or finishes too many sign-ins, which then reach no provider', async () => {
     const visited = await openDesk('Postgres', { egress, settings: { oidc } });
     const attempts = visited.database('sign_in_attempts');
     await attempts.clone().delete();
@@ -284,12 +284,12 @@ describe('signing in to the console with an identity provider', function () {
     });
     after(() => only.close());
 
-    it('the identity provider the identity provider is the only method that the page offers', async () => {
+    it('the identity provider is the only method that the page offers', async () => {
       const { body } = await new TestBrowser(only.publicUrl).get('/sign-in');
       assert.deepEqual(body, { password: false, oidc: { name: 'Acme', startUrl: '/console/api/oidc/start' } });
     });
 
-    it('the gateway the gateway refuses the right password, names the provider, and counts no attempt', async () => {
+    it('the gateway refuses even the right password, names the provider, and counts no failed attempt', async () => {
       const person = await only.person((await only.customer()).accountId);
       for (const password of [PASSWORD, 'a wrong password']) {
         const { status, body, headers } = await new TestBrowser(only.publicUrl).signIn(person.email, password);

@@ -27,7 +27,7 @@ describe('the page of the console', () => {
 
   const ask = (path: string, headers: Record<string, string> = {}) => fetch(server.url + path, { headers });
 
-  it('explains what to do if it was not built, and is served once it is built', async () => {
+  it('shows build instructions until its files are built, and is served afterwards', async () => {
     const answer = await ask('/console');
     assert.equal(answer.status, 503);
     assert.match(await answer.text(), /npm run build/);
@@ -38,7 +38,7 @@ describe('the page of the console', () => {
     assert.equal((await ask('/console')).status, 200);
   });
 
-  it('is one page at every path, never cached, with no inline scripts and no resources from elsewhere', async () => {
+  it('is one page at every path, never cached, with no inline scripts and no resources from other origins', async () => {
     for (const path of ['/console', '/console/', '/console/usage', '/console/keys/1?x=y', '/console/index.html']) {
       const answer = await ask(path);
       assert.equal(await answer.text(), INDEX, path);
@@ -52,7 +52,7 @@ describe('the page of the console', () => {
     }
   });
 
-  it('has files that are cached for as long as their names last, compressed for clients that accept it', async () => {
+  it('has asset files with unique names, which browsers may cache for a year, compressed if the client accepts it', async () => {
     const path = '/console/assets/index-4f2a.js';
     for (const encoding of ['br', 'gzip'] as const) {
       const answer = await ask(path, { 'accept-encoding': encoding });
@@ -75,7 +75,7 @@ describe('the page of the console', () => {
     assert.equal((await ask('/console/favicon.svg', { 'if-none-match': etag })).status, 304);
   });
 
-  it('hides every other file, and does not answer for unknown API paths', async () => {
+  it('serves no other file, and does not answer requests to unknown API paths', async () => {
     for (const path of ['/console/assets/gone.js', '/console/api/nothing', '/console/api']) {
       const answer = await ask(path);
       assert.equal(answer.status, 404, path);

@@ -22,7 +22,7 @@ for (const name of ['Postgres', 'PGlite'] as const) {
     const newBrowser = () => new TestBrowser(desk.publicUrl);
     const signedIn = () => signedInBrowser(desk.publicUrl, desk.database, accountId);
 
-    it('sets a cookie that scripts cannot read and of which the database stores a hash', async () => {
+    it('sets a cookie that scripts cannot read, and stores only a hash of the cookie in the database', async () => {
       const browser = newBrowser();
       const { status, headers, body } = await browser.signIn(person.email.toUpperCase(), PASSWORD);
       assert.equal(status, 201);
@@ -120,7 +120,7 @@ for (const name of ['Postgres', 'PGlite'] as const) {
       assert.equal((await third.get('/session')).status, 401);
     });
 
-    it('starts a session that starts a session that ends some time after its last use, and at the latest some time after its start', async () => {
+    it('starts a session that ends some time after its last use, and at the latest some time after its start', async () => {
       for (const [column, change] of [
         ['used_at', "used_at - interval '12 hours 1 second'"],
         ['expires_at', "now() - interval '1 second'"],
@@ -142,7 +142,7 @@ for (const name of ['Postgres', 'PGlite'] as const) {
       assert.ok(Date.now() - row.used_at.getTime() < 30_000);
     });
 
-    it('by a link works once, and fails if the link expired or a new password replaced it', async () => {
+    it('by a one-time link works once, and fails after the link has expired or the password was changed', async () => {
       const { userId, email } = await desk.person(accountId);
       const link = async () => {
         const { status, body } = await desk.admin('POST', `/users/${userId}/sign-in-link`, {});

@@ -35,7 +35,7 @@ function rolloutOf(shares: readonly number[], more: Partial<Rollout> = {}): Roll
 const ROLLOUT = rolloutOf([0.01, 0.1, 0.5, 1]);
 const WORSE: Looks = { errorRate: { seen: 20, isWorse: true } };
 
-describe('the interval of a share', () => {
+describe('the confidence interval of a share of calls', () => {
   it('equals the Wilson interval of published tables', () => {
     expect(intervalOf({ of: 10, beyond: 0 }).most).to.be.closeTo(0.2775, 1e-4);
     expect(intervalOf({ of: 10, beyond: 1 }).least).to.be.closeTo(0.0179, 1e-4);
@@ -70,14 +70,14 @@ describe('a decision about a rollout', () => {
   const equal = { '1 treatment': calls(30), '1 control': calls(3_000, { errors: 30 }) };
   const failing = { '1 treatment': calls(30, { errors: 9 }), '1 control': calls(3_000, { errors: 3 }) };
 
-  it('waits until the stage is over, then continues', () => {
+  it('waits until the current stage is over, then advances the rollout to the next stage', () => {
     expect(decided(equal).do).to.equal('wait');
     expect(decided(equal, { nowMs: 60_000 })).to.include({ do: 'advance' });
     const last = { '4 treatment': calls(300), '3 control': calls(300) };
     expect(decided(last, { stage: 4, nowMs: 60_000 })).to.include({ do: 'complete' });
   });
 
-  it('waits for as many calls as each guard requires, and reports how many there are', () => {
+  it('waits until each guard has the number of calls that it requires, and reports how many calls it has seen', () => {
     const few = { '1 treatment': calls(7), '1 control': calls(900) };
     const { do: what, why } = decided(few, { nowMs: 1e9 });
     expect(what).to.equal('wait');
@@ -86,11 +86,11 @@ describe('a decision about a rollout', () => {
     expect(sticky).to.contain('of 20 (at most 2 of each account count)');
   });
 
-  it('ignores guards in a stage with only the included accounts', () => {
+  it('ignores guards in a stage that only the accounts of `include` have reached', () => {
     expect(decided({}, { nowMs: 60_000 }, rolloutOf([0, 1])).do).to.equal('advance');
   });
 
-  it('aborts if two looks in a row find the treatment worse, and gives the reason in numbers', () => {
+  it('aborts if two successive looks of a guard find the treatment worse, and gives the reason in numbers', () => {
     const first = decided(failing, { nowMs: 60_000 });
     expect(first).to.deep.include({ do: 'wait', why: 'errorRate, which looks again at 10 more calls' });
     expect(first.looks.errorRate).to.deep.equal({ seen: 30, isWorse: true });
@@ -102,12 +102,12 @@ describe('a decision about a rollout', () => {
     );
   });
 
-  it('discards a look that found the treatment worse if the next look does not confirm it', () => {
+  it("discards a guard's look that found the treatment worse if the guard's next look does not confirm the result", () => {
     const { do: what, looks } = decided(equal, { looks: { ...WORSE, errorRate: { seen: 20, isWorse: true } } });
     expect([what, looks.errorRate]).to.deep.equal(['wait', { seen: 30, isWorse: false }]);
   });
 
-  it('aborts if more calls are slower or cost more than those of the control group', () => {
+  it("aborts if a larger part of the treatment's calls than of the control group's calls is slow or expensive", () => {
     const looks: Looks = {
       p95FirstTokenMs: { seen: 20, isWorse: true },
       costRatio: { seen: 20, isWorse: true },
@@ -166,7 +166,7 @@ describe('100 simulated rollouts', function () {
     ['calls that are three times as dear', { ...USUAL, cost: 3 * USUAL.cost }],
   ];
   for (const [what, treatment, control = USUAL] of worse) {
-    it(`find ${what} within 200 calls in at least 90 of the rollouts`, () => {
+    it(`abort within 200 calls in at least 90 cases if the treatment has ${what}`, () => {
       const found = aborted({ rollout: rolloutOf([0.1, 1], { guards }), control, treatment, calls: 200 });
       expect(found.filter(({ calls }) => calls <= 200).length).to.be.at.least(90);
     });
@@ -187,7 +187,7 @@ describe('100 simulated rollouts', function () {
     [100, 0.5],
     [1_000, 0.1],
   ] as const) {
-    it(`are aborted in less than 5 cases with ${share * 100} % of ${count} accounts, some of which fail often`, () => {
+    it(`are aborted in less than 5 cases if ${share * 100} % of ${count} accounts get the treatment and some fail often`, () => {
       const accounts = Array.from({ length: count }, (_, index) => (index % 20 === 0 ? 0.3 : 0.005));
       const rollout = rolloutOf([share, 1], { guards, stickyBy: 'account' });
       const found = aborted({ rollout, control: USUAL, treatment: USUAL, accounts, calls: 500 });

@@ -194,7 +194,7 @@ describe('the engine of rollouts', function () {
       expect((await row()).reason).to.match(/^errorRate: 30 of 30 calls failed/);
     });
 
-    it('uses one share on all nodes, even on a node with the older file', async () => {
+    it('uses the same share on all nodes, even on a node with the older configuration file', async () => {
       const [before, after] = [rolloutOf([0.1, 0.5, 1]), rolloutOf([0.2, 0.4, 1])];
       const [one, other] = [await start(with_(before)), await start(with_(before))];
       await order(before, 'promote');
@@ -228,7 +228,7 @@ describe('the engine of rollouts', function () {
     await until('it begins', () => node.share(after) === 0.2);
   });
 
-  it('promotes once if two operators promote at once', async () => {
+  it('advances a rollout by only one stage if two operators promote it at the same time', async () => {
     const rollout = rolloutOf([0.1, 0.5, 1]);
     await start(with_(rollout));
     const [one, other] = await Promise.all([1, 2].map(() => refusal(order(rollout, 'promote', 1))));
@@ -236,7 +236,7 @@ describe('the engine of rollouts', function () {
     expect((await row()).stage).to.equal(2);
   });
 
-  it('compares few calls of each account between two looks, whichever node served the calls', async () => {
+  it('compares only a few calls of each account between two looks of a guard, counted over all nodes', async () => {
     const rollout = rolloutOf([0.5, 1], { guards: [{ ...GUARD, minCalls: 100 }] });
     const nodes = [await start(with_(rollout)), await start(with_(rollout))];
     const busy = newId();

@@ -18,7 +18,7 @@ describe('new stages for a running rollout', () => {
       ['two have its share', [0.5, 1], 1, [0.5, 0.5, 1], 1, true],
     ];
   for (const [what, shares, stage, next, then, same] of table) {
-    it(`${what}: from stage ${stage} of ${shares} to stage ${then} of ${next}`, () => {
+    it(`map stage ${stage} of ${shares} to stage ${then} of ${next} (${what})`, () => {
       expect(restage({ shares, stage }, { stages: stagesOf(next) })).to.deep.equal({ stage: then, isSameSoFar: same });
     });
   }
@@ -33,7 +33,7 @@ describe('the time that a stage has lasted', () => {
     expect(watched('running', 104)).to.equal(undefined);
     expect(watched('running', 106)).to.deep.equal({ stage_since: at(0), followed_at: at(106) });
   });
-  it('does not grow while no node watches', () => {
+  it('does not grow while no node watches the rollout', () => {
     expect(watched('running', 3_700)).to.deep.equal({ stage_since: at(3_600), followed_at: at(3_700) });
   });
   it('does not change when the clock is set, forwards or back', () => {

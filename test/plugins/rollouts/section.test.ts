@@ -58,7 +58,7 @@ const NEXT = { version: { alias: 'acme-newest', model: 'acme-next' } };
 const SETTINGS = { pipeline: { name: 'quality', settings: { failover: { maxAttempts: 2 } } } };
 
 describe('the section `rollouts` of gateway.config.yml', () => {
-  it('is read with its defaults', () => {
+  it('has default values for members that the file omits', () => {
     const { rollouts } = configured({ next: { change: ADD, stages: STAGES, guards: { errorRate: { minCalls: 50 } } } });
     expect(rollouts).to.have.length(1);
     expect(rollouts[0]).to.deep.include({
@@ -215,14 +215,14 @@ describe('the section `rollouts` of gateway.config.yml', () => {
     },
   ];
   for (const { what, rollouts, says } of refused) {
-    it(`refuses ${what}, with line and reason`, () => {
+    it(`refuses ${what}, and names the line and the reason`, () => {
       const problems = problemsOf(rollouts);
       expect(problems, problems.join('\n')).to.have.length(says.length);
       for (const [index, pattern] of says.entries()) expect(problems[index]).to.match(pattern);
     });
   }
 
-  it('is checked as far as possible while the upstreams have errors', () => {
+  it('is checked as far as possible while the configuration of upstreams has errors', () => {
     const rollouts = {
       next: { change: { upstreams: { model: 'acme-large', add: ['other'] } }, stages: STAGES.toReversed() },
     };

@@ -109,7 +109,7 @@ describe('a simulated sandbox without faults', () => {
     for (const { startedAtMs, endedAtMs } of periods) assert.ok((endedAtMs ?? 0) - startedAtMs <= 60 * MINUTE_MS);
   });
 
-  it('with money for ten minutes ends before its money does, and owes nothing', async () => {
+  it('with money for ten minutes ends before the money is used up, and owes nothing', async () => {
     const simulation = { ...calm, usd: 61_200_000n, endAfterMs: 600 * MINUTE_MS };
     const outcome = await simulate(simulation);
     check(simulation, outcome);
@@ -119,7 +119,7 @@ describe('a simulated sandbox without faults', () => {
     assert.ok(livedMs(outcome) <= 10 * MINUTE_MS && livedMs(outcome) > 8 * MINUTE_MS);
   });
 
-  it('is suspended first if its policy says so', async () => {
+  it('is suspended before it is terminated for lack of money if its policy `onFundsExhausted` is `suspend`', async () => {
     const simulation: Simulation = {
       ...calm,
       usd: 61_200_000n,
@@ -140,7 +140,7 @@ describe('a simulated sandbox without faults', () => {
     [{ maxTotalCostUsd: '1.00000000' }, 'MAX_TOTAL_COST'],
     [{ idleTimeoutSeconds: 600 }, 'IDLE_TIMEOUT'],
   ] as const) {
-    it(`obeys the policy member ${Object.keys(policy)[0]}`, async () => {
+    it(`applies the limit ${Object.keys(policy)[0]} of its policy`, async () => {
       const simulation = { ...calm, endAfterMs: 300 * MINUTE_MS, policy };
       const outcome = await simulate(simulation);
       check(simulation, outcome);
@@ -166,7 +166,7 @@ describe('a simulated sandbox without faults', () => {
     assert.ok(Math.abs(billedMs(outcome) - livedMs(outcome)) < 1_500);
   });
 
-  it('is billed to the last confirmation if it is gone when its silent supplier returns', async () => {
+  it('is billed until the last confirmation if the instance is gone when the silent supplier answers again', async () => {
     const simulation: Simulation = {
       ...calm,
       endAfterMs: 60 * MINUTE_MS,
@@ -180,7 +180,7 @@ describe('a simulated sandbox without faults', () => {
     assert.ok(billedMs(outcome) <= 10 * MINUTE_MS && billedMs(outcome) > 8 * MINUTE_MS);
   });
 
-  it('is billed to the time that the supplier reports if it stops by itself', async () => {
+  it('is billed until the time that the supplier reports if the instance stops by itself', async () => {
     const simulation: Simulation = { ...calm, endAfterMs: 60 * MINUTE_MS, stopsAfterMs: 20 * MINUTE_MS };
     const outcome = await simulate(simulation);
     check(simulation, outcome);

@@ -40,7 +40,7 @@ describe('a request to an upstream', () => {
     assert.equal(streamOptions(call({}, { streamUsage: false })), undefined);
   });
 
-  it('does not change a model that has the right name, and drops a null stream', () => {
+  it('leaves a model name unchanged that is already right, and drops the member `stream` if it is null', () => {
     const { edits } = messages.request(call({ model: '"native"', stream: 'null' }, { stream: false }), {});
     assert.deepEqual(edits, [
       { member: 'priority', drop: true },

@@ -112,7 +112,7 @@ describe('the decision after a failed attempt', () => {
   for (const [what, failure, situation, decision] of TABLE)
     it(what, () => expect(decideNext(failure, situation)).to.deep.equal(decision));
 
-  it('never tries again without an attempt left, never waits more than two seconds, and never exceeds the budget', () => {
+  it('allows no attempt when none is left, waits at most two seconds, and never exceeds the retry budget', () => {
     const failure = fc.record<JudgedFailure>({
       outcome: fc.constantFrom('connect_failed', 'timeout', 'reset', 'status', 'error_event', 'cancelled'),
       status: fc.option(fc.integer({ min: 200, max: 599 }), { nil: undefined }),

@@ -13,7 +13,7 @@ function spendAll(budget: RetryBudget): number {
 }
 
 describe('the budget for further attempts', () => {
-  it('is three a second while there are few calls', () => {
+  it('is three attempts a second while there are few calls', () => {
     const budget = budgetAt({ nowMs: 0 });
     for (let call = 0; call < 10; call += 1) budget.noteCall();
     expect(spendAll(budget)).to.equal(30);

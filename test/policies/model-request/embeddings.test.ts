@@ -31,7 +31,7 @@ describe('the request of an embeddings call', () => {
     ['more tokens than inputs', Array.from({ length: 8_192 }, (_, at) => at), 1],
   ];
   for (const [name, input, inputs] of INPUTS) {
-    it(`may be ${name}`, async () => {
+    it(`may have ${name} as its input`, async () => {
       for (const pieceBytes of [1, 10_000]) {
         const request = await ask(embed(input, { stream: false }), { ...PATH, pieceBytes });
         expect(request.inputs).to.equal(inputs);
@@ -76,13 +76,13 @@ describe('the request of an embeddings call', () => {
     ['no model', { input: 'a' }, 'model'],
   ];
   for (const [name, body, param] of WRONG) {
-    it(`is refused with ${name} as its input`, async () => {
+    it(`is refused, and the wrong field is named, if it has ${name}`, async () => {
       for (const pieceBytes of [3, 100_000])
         expect(await refusal(ask(body, { ...PATH, pieceBytes }))).to.equal(`INVALID_FIELD ${param}`);
     });
   }
 
-  it('is forwarded with unknown members; for an official upstream, only large values hold a context window', async () => {
+  it('is forwarded with unknown members; at an official upstream, only large values hold money for a whole context', async () => {
     const more = { input_type: 'search_document', truncate: true, corpus: { id: 'c' } };
     const { reading } = await ask(embed('Hello', more), PATH);
     expect(reading.unknownMembers).to.have.members(['input_type', 'truncate', 'corpus']);
@@ -94,7 +94,7 @@ describe('the request of an embeddings call', () => {
   });
 });
 
-describe('the bound of an embeddings input', () => {
+describe('the estimated upper bound of the tokens of an embeddings input', () => {
   const bound = async (input: unknown) => (await ask(embed(input), PATH)).reading.textTokens;
 
   it('covers an input of token numbers and exceeds it only a little', async () => {

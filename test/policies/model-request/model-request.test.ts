@@ -43,13 +43,13 @@ describe('a refused body', () => {
     });
   }
 
-  it('has a limit in a spelling that only some upstreams accept', async () => {
+  it('has an output limit in a spelling that only some upstreams accept', async () => {
     assert.equal(await messages({ Max_Tokens: 9_999 }), 'INVALID_FIELD Max_Tokens');
     assert.equal(await messages({ meſſages: 1 }), 'INVALID_FIELD meſſages');
   });
 });
 
-describe('a field of a Messages call', () => {
+describe('a Messages call with one changed field', () => {
   const TABLE: readonly [object, string][] = [
     [{ model: '' }, 'INVALID_FIELD model'],
     [{ model: 'x'.repeat(257) }, 'INVALID_FIELD model'],
@@ -71,11 +71,12 @@ describe('a field of a Messages call', () => {
     [{ system: [{ type: 'text', text: 'x' }] }, 'accepted'],
   ];
   for (const [more, expected] of TABLE) {
-    it(`${JSON.stringify(more).slice(0, 60)}: ${expected}`, async () => assert.equal(await messages(more), expected));
+    it(`gets ${expected} for ${JSON.stringify(more).slice(0, 60)}`, async () =>
+      assert.equal(await messages(more), expected));
   }
 });
 
-describe('a field of a Chat call', () => {
+describe('a Chat call with one changed field', () => {
   const TABLE: readonly [object, string][] = [
     [
       { messages: ['developer', 'system', 'user', 'assistant', 'tool', 'function'].map((role) => ({ role })) },
@@ -91,11 +92,12 @@ describe('a field of a Chat call', () => {
     [{ temperature: ' '.repeat(5_000) }, 'INVALID_FIELD temperature'],
   ];
   for (const [more, expected] of TABLE) {
-    it(`${JSON.stringify(more).slice(0, 60)}: ${expected}`, async () => assert.equal(await chat(more), expected));
+    it(`gets ${expected} for ${JSON.stringify(more).slice(0, 60)}`, async () =>
+      assert.equal(await chat(more), expected));
   }
 });
 
-describe('a member that has no price', () => {
+describe('a call with a member that may have no price', () => {
   const REFUSED = 'MODEL_NOT_PRICED';
   const IN_MESSAGES: readonly [object, string][] = [
     // A model may have a price for these values, which routing checks when it knows the candidates.
@@ -114,7 +116,7 @@ describe('a member that has no price', () => {
     [{ tools: [{ type: 5 }] }, 'INVALID_FIELD tools[0].type'],
   ];
   for (const [more, expected] of IN_MESSAGES) {
-    it(`Messages ${JSON.stringify(more).slice(0, 60)}: ${expected}`, async () =>
+    it(`gets ${expected} in Messages for ${JSON.stringify(more).slice(0, 60)}`, async () =>
       assert.equal(await messages(more), expected));
   }
   const IN_CHAT: readonly [object, string][] = [
@@ -124,7 +126,8 @@ describe('a member that has no price', () => {
     [{ tools: [{ type: 'function' }, { type: 'web_search' }] }, 'extra tools[1].type'],
   ];
   for (const [more, expected] of IN_CHAT) {
-    it(`Chat ${JSON.stringify(more).slice(0, 60)}: ${expected}`, async () => assert.equal(await chat(more), expected));
+    it(`gets ${expected} in Chat for ${JSON.stringify(more).slice(0, 60)}`, async () =>
+      assert.equal(await chat(more), expected));
   }
 });
 
@@ -187,7 +190,7 @@ describe('the detail of an image', () => {
     [',"detail":"low","DETAIL":"high"', 'most'],
   ];
   for (const [more, detail] of ROWS)
-    it(`is ${detail} in Responses for ${more || 'none'}`, async () => {
+    it(`is ${detail} in a Responses call whose image has the further members: ${more || 'none'}`, async () => {
       const body = `{"model":"large","store":false,"input":[{"role":"user","content":[${part(more)}]}]}`;
       const { reading } = await ask(body, { url: '/v1/responses' });
       assert.deepEqual([...reading.images], [[detail, 1]]);
@@ -208,7 +211,7 @@ describe('the detail of an image', () => {
   });
 });
 
-describe('the content that the vendor reads beside the body', () => {
+describe('the content that the vendor reads in addition to the body', () => {
   const byUrl = { type: 'url', url: 'https://x.example/a' };
   const text = { type: 'text', text: 'x' };
   const plain = { images: 0, imagesByUrl: 0, documents: 0, isUnbounded: false };
@@ -351,7 +354,7 @@ describe('the content that the vendor reads beside the body', () => {
     [{ Thread: { type: 'continue' } }, 'INVALID_FIELD Thread'],
   ];
   for (const [more, expected, sent] of REFUSED) {
-    it(`${JSON.stringify(more).slice(0, 80)}: ${expected}`, async () =>
+    it(`leads to ${expected} for ${JSON.stringify(more).slice(0, 80)}`, async () =>
       assert.equal(await refusal(ask({ ...MESSAGES, ...more }, sent)), expected));
   }
 
@@ -370,7 +373,7 @@ describe('the content that the vendor reads beside the body', () => {
     assert.deepEqual([added.isUnbounded, added.furtherPasses], [true, 9]);
   });
 
-  it('is read with the longest time for which the vendor may cache it', async () => {
+  it('counts with the longest time for which the vendor may cache it', async () => {
     const writes = async (more: object, url = '/v1/messages', escaped = (text: string) => text) => {
       const body = { model: 'm', max_tokens: 1, messages: [{ role: 'user', content: 'x' }], ...more };
       return (await ask(escaped(JSON.stringify(body)), { url })).reading.cacheWrites;
@@ -455,7 +458,7 @@ describe('members of a request that the gateway does not know', () => {
   const held = async (value: unknown, settings = {}) =>
     (await ask({ ...MESSAGES, brand_new: value }, { settings })).reading.heldMembers.length === 1;
 
-  it('hold a whole context window, or nothing at an official upstream if the value is small', async () => {
+  it('hold money for a whole context window, or none at an official upstream if the value is small', async () => {
     for (const value of SMALL) {
       const { reading } = await ask({ ...MESSAGES, brand_new: value });
       assert.deepEqual([reading.heldMembers, reading.smallMembers], [[], ['brand_new']], JSON.stringify(value));
@@ -463,7 +466,7 @@ describe('members of a request that the gateway does not know', () => {
     for (const value of LARGE) assert.equal(await held(value), true, JSON.stringify(value));
   });
 
-  it('hold a whole context window if they occur twice in a request', async () => {
+  it('hold money for a whole context window if they occur twice in a request', async () => {
     const body = '{"model":"large","max_tokens":1,"messages":[],"x":{"id":1},"x":true}';
     assert.deepEqual((await ask(body)).reading.heldMembers, ['x']);
   });

@@ -36,7 +36,7 @@ describe('a call with too little money', () => {
     }
   });
 
-  it('has each of two limits lowered and none raised', () => {
+  it('gets each of its two output limits lowered where needed, and none raised', () => {
     const limits = { max_tokens: 1_300, max_completion_tokens: 3_000 };
     const request = named(limits, { protocol: 'chat', maxOutputTokens: 3_000 });
     expect(clampTo(21_070n, request, [candidate]).edits).to.deep.equal([
@@ -59,14 +59,14 @@ describe('a call with too little money', () => {
     expect(minHold(named({}, { operation: 'compact' }), [candidate])).to.equal(undefined);
   });
 
-  it('gets the lowest maximum output of all candidates as its limit, if configured and the client named none', () => {
+  it('gets the lowest maximum output of all candidates as its limit if the client set none and the operator wants this', () => {
     const smaller = sampleCandidate('b', { model: { ...simple, maxOutput: 150 } });
     expect(withLimit(named({}), [candidate, smaller]).edits).to.deep.equal([{ member: 'max_tokens', set: '150' }]);
     const limited = named({ max_tokens: 7 }, { maxOutputTokens: 7 });
     expect(withLimit(limited, [candidate])).to.equal(limited);
   });
 
-  it('gets a limit whose hold fits the held money, and one more token would exceed it', () => {
+  it('gets the highest output limit that the held money pays; one more token would exceed it', () => {
     const limit = fc.integer({ min: 1, max: 6_000 });
     const e8 = fc.bigInt({ min: 1n, max: 100_000_000n });
     void fc.assert(

@@ -155,7 +155,7 @@ describe('the hold of a call', () => {
     expect(tokensFor(sampleModelRequest({ ...asked, inputTokensEstimate: 9_999 }), [candidate])).to.equal(5_400);
   });
 
-  it('is never below the cost at any candidate while the tokens stay within the bounds', () => {
+  it('is never below the cost at any candidate while the token counts stay within the estimated bounds', () => {
     const e8 = fc.bigInt({ min: 0n, max: 10_000_000_000n });
     const model = fc.record({
       price: fc.tuple(e8, e8, e8).map(([input, output, cache]) => samplePrice(input, output, { cacheWrite: cache })),

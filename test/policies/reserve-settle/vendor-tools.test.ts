@@ -30,7 +30,7 @@ const tool = fc.record({
 });
 
 describe('the hold of a call with tools of the vendor', () => {
-  it('covers the highest charge that the vendor may make', async () => {
+  it('covers the highest charge that the vendor may make for these tools', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(tool, { minLength: 1, maxLength: 4 }),

@@ -89,7 +89,7 @@ describe('a client that disconnects during a stream', () => {
     ['that has disconnected', () => response.clientLeaves()],
     ['that reads nothing', () => Object.defineProperty(response, 'writableNeedDrain', { value: true })],
   ] as const) {
-    it(`gets ${who === 'that is connected' ? 'a' : 'no'} keep-alive comment during a silent stream, for a client ${who}`, async () => {
+    it(`is compared with a client ${who}, which gets ${who === 'that is connected' ? 'a' : 'no'} keep-alive comment during a silent stream`, async () => {
       const done = relay(said('1234'), 'drain', 0, new KeepAlive(20));
       await sleep(0);
       becomes();

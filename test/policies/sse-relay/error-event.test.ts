@@ -16,14 +16,14 @@ function dataOf(event: Buffer): { error: Record<string, unknown>; request_id?: s
 
 describe('the error event of a stream', () => {
   for (const [code, type] of Object.entries(VENDOR_TYPES) as [ErrorCode, string][]) {
-    it(`${code} has the type ${type} in a Messages stream, and its code beside it`, () => {
+    it(`has for ${code} the type ${type} in a Messages stream, and the code beside the type`, () => {
       const event = errorEvent('messages', fail(code), 'req_1');
       expect(event.toString()).to.match(/^event: error\ndata: .*\n\n$/);
       expect(dataOf(event)).to.include({ type: 'error', request_id: 'req_1' });
       expect(dataOf(event).error).to.include({ type, code, message: ERRORS[code].summary });
     });
 
-    it(`${code} keeps the type from the error catalogue in a Chat stream`, () => {
+    it(`has for ${code} the type from the error catalogue in a Chat stream`, () => {
       const event = errorEvent('chat', fail(code), 'req_1');
       expect(dataOf(event)).to.have.all.keys('error');
       expect(dataOf(event).error).to.include({ type: ERRORS[code].type, code });

@@ -103,7 +103,7 @@ describe('usage that a Chat client did not request', () => {
   for (const { title, sent, given: wanted, choices } of TABLE) {
     it(title, () => expect(given([Buffer.from(sent.join(''))], choices)).to.equal(wanted.join('')));
 
-    it(`${title}, wherever the bytes are split`, () => {
+    it(`${title}, however the bytes are split into reads`, () => {
       const bytes = Buffer.from(sent.join(''));
       const withCr = Buffer.from(sent.join('').replaceAll('\n', '\r\n'));
       for (let at = 1; at < bytes.length; at += 1)

@@ -8,7 +8,7 @@ import { FINISH, relayStream, Sent, said, USAGE } from '../../support/relayed-st
 /** Resolves when all that has arrived is relayed. */
 const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
 
-describe('a stream on its way to its client', () => {
+describe('a stream that is relayed to a client', () => {
   /** Relays a stream that begins with `head`, and records what is written. */
   function relay(head: string) {
     const sent = new Sent();
@@ -25,7 +25,7 @@ describe('a stream on its way to its client', () => {
     ['of several pieces', TEXTS],
     ['that ends inside an event', [TEXTS.join('').slice(0, -9), TEXTS.join('').slice(-9)]],
   ] as const) {
-    it(`is relayed with one write for each read ${what}`, async () => {
+    it(`is written once for each read ${what}`, async () => {
       const { sent, written, done } = relay(said('first'));
       await turn();
       const before = written.length;
@@ -38,7 +38,7 @@ describe('a stream on its way to its client', () => {
     });
   }
 
-  it('keeps every byte and every token count, wherever the bytes are split', async () => {
+  it('keeps every byte and every token count, however the bytes are split into reads', async () => {
     for (let seed = 1; seed <= 100; seed += 1) {
       const random = seeded(seed);
       const texts = Array.from({ length: 30 }, () => random.pick(['a', ' wörld', '\n"', '日本', ' ', ': x\n\n']));

@@ -97,7 +97,7 @@ describe('session affinity', () => {
     expect(orderOf(set, session)).to.deep.equal(['b', 'a']);
   });
 
-  it('decides under `speed` between upstreams whose times differ by less than a fifth, and not between others', () => {
+  it('decides, under the strategy `speed`, only between upstreams whose times differ by less than a fifth', () => {
     const { set, health, candidates } = open({ a: {}, b: {}, slow: {} }, new UpstreamHealth({ now: () => 0 }));
     for (const [index, ms] of [100, 119, 200].entries()) {
       const candidate = candidates[index];
@@ -108,7 +108,7 @@ describe('session affinity', () => {
     expect(new Set(firsts)).to.deep.equal(new Set(['a', 'b']));
   });
 
-  it('leaves, under `cost`, a cheaper upstream without cached sessions once another one has served cached input', () => {
+  it('prefers, under `cost`, an upstream that serves sessions from its cache to a cheaper upstream that does not', () => {
     const health = new UpstreamHealth({ now: () => 0 });
     const [cheap, dear] = [
       ['cheap', 900n],

@@ -107,7 +107,7 @@ describe('the choice of candidates', () => {
     expect(new Set(namesOf(choice, all)).size).to.equal(60);
   });
 
-  describe('when it explores', () => {
+  describe('exploration', () => {
     it('chooses a slow upstream that has not been measured for a while', () => {
       answerAll();
       const exploration = new Exploration();
@@ -117,7 +117,7 @@ describe('the choice of candidates', () => {
       expect(namesOf(exploration.explore(choose(set, input()), set, input()))).to.deep.equal(['b', 'a', 'c']);
     });
 
-    it('explores with one call in twenty', () => {
+    it('uses one call in twenty', () => {
       const exploration = new Exploration();
       answerAll();
       let explored = 0;

@@ -99,7 +99,7 @@ function pick(health: UpstreamHealth): Omit<RankingInput['asked'], 'request'> {
 const report = (name: string, { regret, settledRegret }: { regret: number; settledRegret: number }) =>
   console.log(`      ${name}: regret ${(regret * 100).toFixed(1)} %, settled ${(settledRegret * 100).toFixed(1)} %`);
 
-describe('strategies on upstreams that change', () => {
+describe('on upstreams that change, the strategy', () => {
   const five = ['a', 'b', 'c', 'd', 'e'];
   const changes = [0, 120, 240, 360, 480];
   const phase = (second: number) => changes.findLastIndex((change) => second >= change);

@@ -71,7 +71,7 @@ describe('the strategy quality', () => {
     expect(ranked(byQuality, samples)).to.deep.equal(['a', 'b', 'c']);
   });
 
-  it('ranks an untried candidate first in its class, unless another call is already trying it', () => {
+  it('ranks an untried candidate first in its tier, unless another call is already trying it', () => {
     expect(ranked(byQuality, { b: { latencyMs: 1 }, a: {} })).to.deep.equal(['a', 'b']);
     expect(ranked(byQuality, { b: { isBeingTried: true }, a: { latencyMs: 9_000 } })).to.deep.equal(['a', 'b']);
   });
@@ -91,7 +91,7 @@ describe('the strategy speed', () => {
 });
 
 describe('every strategy', () => {
-  it('assumes no noise before the first measurement, so an untried candidate equals no other', () => {
+  it('assumes a noise of 0 for a candidate without measurements, so that no other candidate counts as equal', () => {
     for (const strategy of [byQuality, bySpeed, byCost]) expect(strategy.noise(facts({}))).to.equal(0);
   });
 });
@@ -105,14 +105,14 @@ describe('the strategy cost', () => {
     expect(ranked(byCost, samples, { request: talkative })[0]).to.equal('cheap-output');
   });
 
-  it("uses the higher price if the input is above the price's threshold", () => {
+  it("uses the price for long inputs if the input exceeds that price's token threshold", () => {
     const above = { ...samplePrice(900_000_000n, 1n), tokens: 500 };
     const samples = { b: { model: { price: samplePrice(1n, 1n, { above }) } }, a: priced(100_000_000n, 1n) };
     expect(ranked(byCost, samples, { request: sampleModelRequest({ inputTokensEstimate: 501 }) })[0]).to.equal('a');
     expect(ranked(byCost, samples, { request: sampleModelRequest({ inputTokensEstimate: 500 }) })[0]).to.equal('b');
   });
 
-  it('prices a session at each candidate as if it stayed there, whatever each upstream has cached recently', () => {
+  it("prices a session at each candidate as if it stayed there, whatever each upstream's cache did recently", () => {
     const price = (input: bigint) => ({ price: samplePrice(input, 0n, { cacheRead: input / 10n }) });
     for (const [dear, cheap] of [
       [0.9, 0.5],

@@ -41,7 +41,7 @@ describe('the token meter', () => {
     ['true', true],
   ];
   for (const [name, value] of UNUSABLE) {
-    it(`counts the output from the answer if the reported count is ${name}, in either protocol, streamed or not`, () => {
+    it(`counts the output tokens in the answer itself if the reported count is ${name}, in either protocol, streamed or not`, () => {
       const inMessages = { input_tokens: 10, output_tokens: value };
       const inChat = { prompt_tokens: 10, completion_tokens: value };
       const readings = [inMessages, inChat].flatMap((reported, index) => {
@@ -64,7 +64,7 @@ describe('the token meter', () => {
       }
     });
 
-    it(`uses the estimate, limited to the context window, if the reported input count is ${name}`, () => {
+    it(`charges the estimated input, limited to the context window, if the reported input count is ${name}`, () => {
       const made = meter();
       made.noteBody(new NoteReader('messages').body({ usage: { input_tokens: value, output_tokens: 20 } }).usage, 8);
       assert.deepEqual(made.read(), { billing: 'estimated', isEstimate: true, usage: usage(1_000, 2) });

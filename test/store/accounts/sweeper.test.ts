@@ -14,7 +14,7 @@ import { rejection } from '../../support/rejection';
 import { until } from '../../support/until';
 import { assertIncludes, instead } from '../ledger/ledger-fixture';
 
-describe('a change whose process ended between Postgres and the ledger', () => {
+describe('a change that a process wrote to Postgres and did not send to the ledger before its end', () => {
   let test: TestDatabase;
   let database: Knex;
   let ledger: MemoryLedger;
@@ -44,7 +44,7 @@ describe('a change whose process ended between Postgres and the ledger', () => {
     await until(what, condition).finally(() => sweeper.stop());
   };
 
-  it('of a key or an account is sent to the ledger by another process', async () => {
+  it('is sent to the ledger by another process if it concerns a key or an account', async () => {
     const account = await createAccount(whole(), { name: 'an account' }, 'test');
     const { key } = await createKey(whole(), account.id, { name: 'a key', allowedModels: undefined }, 'test');
     const payer = { accountId: account.id, keyId: key.id };
@@ -59,7 +59,7 @@ describe('a change whose process ended between Postgres and the ledger', () => {
     await sweepUntil('it is revoked', async () => (await ledger.readKey(payer))?.status === 'revoked');
   });
 
-  it('of a credit is sent to the ledger once, even if another process repeats it long after', async () => {
+  it('is sent to the ledger once if it is a credit, even if another process repeats it long after', async () => {
     let now = Date.now();
     ledger = new MemoryLedger({ now: () => now });
     await ledger.open();

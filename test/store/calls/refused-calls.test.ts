@@ -32,7 +32,7 @@ for (const { name, open } of DATABASES) {
       await refused.close();
     });
 
-    it('get their reservation if the ledger did accept a reserve that it had not answered', async () => {
+    it('get the id of their reservation if the ledger had accepted the reserve without answering', async () => {
       const payer = newPayer();
       const ledger = new MemoryLedger();
       await ledger.open();
@@ -53,7 +53,7 @@ for (const { name, open } of DATABASES) {
       );
     });
 
-    it('are written one by one for the first five of a key, code and second; one with a count stands for the rest', async () => {
+    it('are written one by one for the first five of a key, error code and second; one record counts the rest', async () => {
       const [payer, other] = [newPayer(), newPayer()];
       const refused = startRefusedCalls({ database: test.database, log: quiet, nowMs: () => 0 });
       for (let call = 0; call < 1_000; call += 1) {

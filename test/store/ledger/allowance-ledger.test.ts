@@ -54,7 +54,7 @@ ledgerSuite('with allowances', async () => {
   return ledgerOf(node, store);
 });
 
-describe('allowances that nodes hold for accounts', () => {
+describe('allowances (money that nodes hold in advance for accounts)', () => {
   let url: string;
   let store: RedisLedger;
 
@@ -109,7 +109,7 @@ describe('allowances that nodes hold for accounts', () => {
     await intact(payer);
   });
 
-  it('pay a clampable call in full, or leave it to the ledger if they do not cover it', async () => {
+  it('pay a call with a minimum amount in full, or leave the call to the ledger if they do not cover it', async () => {
     const node = await openNode(url);
     const payer = await fundedPayer(store, 1_000_000n);
     await warm(node, payer);
@@ -121,7 +121,7 @@ describe('allowances that nodes hold for accounts', () => {
     await intact(payer);
   });
 
-  it('report only the holds of open calls as held money money', async () => {
+  it('report only the holds of open calls as held money', async () => {
     const node = await openNode(url);
     const payer = await fundedPayer(store, 1_000_000n);
     await warm(node, payer);
@@ -164,7 +164,7 @@ describe('allowances that nodes hold for accounts', () => {
     await intact(payer);
   });
 
-  describe('stay where the money without them is exactly enough, or is not what lacks:', () => {
+  describe("stay at their nodes if the account's other money is exactly enough, or if only the key's limit is too low, for", () => {
     /** A hold of 100 and its key: the one with the allowance, or one of the same account that may spend 150 in all. */
     const held = async (payer: Payer, limitE8?: bigint) => {
       const own = limitE8 === undefined ? payer : { ...payer, keyId: newId() };
@@ -244,7 +244,7 @@ describe('allowances that nodes hold for accounts', () => {
       });
   });
 
-  it('admit no call on any node once a revocation has been acknowledged', async () => {
+  it('admit no call on any node once a revocation of the API key has been acknowledged', async () => {
     const nodes = [await openNode(url), await openNode(url), await openNode(url)];
     const payer = await fundedPayer(store, 1_000_000n);
     for (const node of nodes) await warm(node, payer);
@@ -269,7 +269,7 @@ describe('allowances that nodes hold for accounts', () => {
     await intact(payer);
   });
 
-  it('return within a lease even if the clock of Redis was set back and their node is dead', async () => {
+  it('return to the account within one lease even if the clock of Redis was set back and their node is dead', async () => {
     const payer = await fundedPayer(store, 1_000_000n);
     const redis = new Redis(url);
     closings.push(() => redis.disconnect());
@@ -322,7 +322,7 @@ describe('allowances that nodes hold for accounts', () => {
     await intact(payer);
   });
 
-  it('stop at the limit of a key', async () => {
+  it('pay no call above the limit of an API key', async () => {
     const node = await openNode(url);
     const payer = await fundedPayer(store, 1_000_000n, 10_000n);
     await warm(node, payer);
@@ -355,7 +355,7 @@ describe('allowances that nodes hold for accounts', () => {
     await intact(payer);
   });
 
-  it('return if their node is silent for longer than their lease', async () => {
+  it('return to the account if their node is silent for longer than their lease', async () => {
     const inner = await openStore(url);
     let isSilent = false;
     const silent = instead(inner, {
@@ -380,7 +380,7 @@ describe('allowances that nodes hold for accounts', () => {
   });
 });
 
-describe('allowances that are kept on disk', () => {
+describe('allowances (money that nodes hold in advance) that are kept on disk', () => {
   let test: TestDatabase;
   let database: Knex;
   let store: RedisLedger;

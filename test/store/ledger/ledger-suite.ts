@@ -28,7 +28,7 @@ import {
 
 /** Defines the tests that both ledgers must pass. `make` returns an empty ledger that was not opened. */
 export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
-  describe(`the ledger's contract: ${name}`, () => {
+  describe(`the ledger ${name}`, () => {
     let ledger: Ledger;
 
     beforeEach(async () => {
@@ -141,7 +141,7 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         assert.equal((await moneyOf(payer)).available, 1_000n);
       });
 
-      it('reports the first problem of account and key in a fixed order', async () => {
+      it('reports only the first problem of account and key, always checked in the same order', async () => {
         const payer = newPayer();
         const ask = async () => (await ledger.reserve(reserveRequest(payer, 5n))).outcome;
         assert.equal(await ask(), 'unknown_account');
@@ -380,8 +380,8 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
       });
     });
 
-    describe('a renewal or an expiry', () => {
-      it('returns only overdue holds, once, with the record of the reserve', async () => {
+    describe('a ledger that handles deadlines of holds', () => {
+      it('lists and expires only overdue holds, each once, with the usage record of the reserve', async () => {
         const payer = await fundedPayer(ledger, 1_000n);
         const due = reserveRequest(payer, 400n, { lifetimeMs: 0 });
         const open = reserveRequest(payer, 100n);
@@ -477,7 +477,7 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         assertIncludes(await moneyOf(payer), { available: 500n, held: 500n, keyHeld: 500n });
       });
 
-      it('of a closed or unknown hold returns not_open', async () => {
+      it('of a closed or unknown hold returns the outcome `not_open`', async () => {
         const { payer, renewal } = await opened();
         await ledger.release(closing(payer, renewal.rid));
         assert.deepEqual(await ledger.renew({ ...renewal, amountE8: 500n }), { outcome: 'not_open' });
@@ -625,7 +625,7 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         assert.deepEqual(settled, { outcome: 'settled', chargedE8: 1n, shortfallE8: 0n });
       });
 
-      it('admit a call larger than the limit if no other call came before it it', async () => {
+      it('admit a call larger than the limit if no other call came before that call', async () => {
         const { reserve } = await limited({ tokensPerMinute: 100 });
         assert.equal((await reserve(5_000)).outcome, 'reserved');
         const refused = await reserve(1);
@@ -669,7 +669,7 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         assert.equal((await ledger.reserve(reserveRequest(payer, 1n, { tokens: 1 }))).outcome, 'reserved');
       });
 
-      it("has a limit separate from that of requests to the gateway's own API, which the caller names", async () => {
+      it("has a limit separate from the limit of requests to the gateway's own API, which each such request states", async () => {
         const payer = await limited({ callsPerMinute: 1 });
         for (let request = 0; request < 3; request += 1)
           assert.deepEqual(await ledger.countRequest(payer, 3), { outcome: 'counted' });
@@ -679,7 +679,7 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         assert.deepEqual(await ledger.countRefused(payer), { outcome: 'counted' });
       });
 
-      it('reports an unknown key', async () => {
+      it('returns the outcome `unknown_key` if its API key is unknown', async () => {
         assert.deepEqual(await ledger.countRefused(newPayer()), { outcome: 'unknown_key' });
         assert.deepEqual(await ledger.countRequest(newPayer(), 1), { outcome: 'unknown_key' });
       });
@@ -687,7 +687,7 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
 
     describe('a limit of a day or a month', () => {
       for (const name of ['dailyLimitE8', 'monthlyLimitE8'] as const) {
-        it(`${name} bounds the sum of spent and held money in addition to the total limit, and can be shown and removed`, async () => {
+        it(`(${name}) bounds the sum of spent and held money in addition to the total limit, and can be shown and removed`, async () => {
           const payer = await fundedPayer(ledger, 1_000n);
           await ledger.setKey(keyRequest(payer, { limitE8: 500n, [name]: 100n }));
           assertIncludes(await ledger.readKey(payer), { limitE8: 500n, [name]: 100n });
@@ -731,7 +731,7 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
       });
     });
 
-    describe('a late settle', () => {
+    describe('a late settle, for a call that the ledger may have lost', () => {
       const late = (payer: Payer, rid: string, costE8: bigint) =>
         ledger.settle({ ...closing(payer, rid), costE8, isLate: true });
 
@@ -807,7 +807,7 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         reserveRequest(payer, 100n, { intent: intentOf(changes) });
       const recordOf = (intent: PaidIntent) => JSON.stringify({ requestId: intent.requestId, routing: { intent } });
 
-      it('return the id of the first call while it is open, and hold nothing for the second', async () => {
+      it('make a second reserve return the id of the first call while that call is open, and hold nothing', async () => {
         const payer = await fundedPayer(ledger, 1_000n);
         const first = keyed(payer);
         await ledger.reserve(first);
@@ -829,7 +829,7 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         assert.deepEqual(await ledger.reserve(keyed(payer, { body: 'body-2' })), conflict);
       });
 
-      it('return the charge of the first call, and hold nothing for the second', async () => {
+      it('make a second reserve return the charge of the first call, and hold nothing', async () => {
         const payer = await fundedPayer(ledger, 1_000n);
         const first = keyed(payer);
         await ledger.reserve(first);
@@ -1202,7 +1202,7 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         await recovered.close();
       });
 
-      it('keeps the money of an account whose seq is not lower, and writes status and settings from the snapshot', async () => {
+      it("keeps the money of an account whose `seq` is not below the snapshot's, but takes the snapshot's status and settings", async () => {
         const payer = await fundedPayer(ledger, 1_000n);
         const [revoked, newer, missing] = [1, 2, 3].map(() => ({ ...payer, keyId: newId() })) as [Payer, Payer, Payer];
         const limits = { limitE8: 600n, dailyLimitE8: 500n, callsPerMinute: 9 };
@@ -1247,7 +1247,7 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         assertIncludes(await ledger.readKey(missing), { spentE8: 7n, heldE8: 0n });
       });
 
-      it('keeps the listed holds of an account with a lower seq, as far as its balance covers them', async () => {
+      it("keeps the listed holds of an account whose `seq` is below the snapshot's, as far as its balance covers them", async () => {
         const payer = await fundedPayer(ledger, 1_000n);
         const other = { ...payer, keyId: newId() };
         const [first, second] = [reserveRequest(payer, 500n, { lifetimeMs: undefined }), newId()];
@@ -1274,7 +1274,7 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         assertIncludes(await moneyOf(payer), { available: 799n, held: 0n });
       });
 
-      it('drops the holds of an account whose seq is lower a second time, and none of these holds is overdue', async () => {
+      it("drops the holds of an account whose `seq` is below the snapshot's a second time; none of these holds is overdue", async () => {
         const payer = await fundedPayer(ledger, 1_000n);
         const [dropped, due] = [1, 2].map(() => reserveRequest(payer, 10n, { lifetimeMs: 0 })) as [
           TestReserve,
@@ -1299,7 +1299,7 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         assert.deepEqual(await holds(), []);
       });
 
-      it('resets the limits per minute of an account with a lower seq', async () => {
+      it("resets the limits per minute of an account whose `seq` is below the snapshot's", async () => {
         const payer = await fundedPayer(ledger, 1_000n);
         const key = keyRequest(payer, { callsPerMinute: 1, settings: settingsOf({ rev: 1 }) });
         const ask = async () => (await ledger.reserve(reserveRequest(payer, 1n, { keyRev: 1, tokens: 1 }))).outcome;
@@ -1310,7 +1310,7 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
         assert.equal(await ask(), 'reserved');
       });
 
-      it('drops the unlisted open holds of an account with a lower seq, and no holds of other accounts', async () => {
+      it("drops the unlisted open holds of an account whose `seq` is below the snapshot's, and no holds of other accounts", async () => {
         const payer = await fundedPayer(ledger, 1_000n);
         const request = reserveRequest(payer, 100n, { lifetimeMs: 0 });
         const lasting = reserveRequest(payer, 100n, { lifetimeMs: undefined });

@@ -11,7 +11,7 @@ import { until } from '../../support/until';
 import { fundedPayer } from './ledger-fixture';
 
 describe('the size limit of the outbox', () => {
-  it('is a share of Redis memory: the outbox is full at 0.7, and no longer full once it is shipped', async () => {
+  it('is 0.7 of the memory of Redis, and the outbox is no longer full once its entries are shipped', async () => {
     const url = await emptyRedis();
     const redis = connectRedis(url, quiet);
     await checkRedis(redis);

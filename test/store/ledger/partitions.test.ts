@@ -23,7 +23,7 @@ function entryAt(payer: Payer, time: string, seq: number, amountE8: bigint, post
 }
 
 for (const { name, open } of DATABASES) {
-  describe(`tables by month on ${name}`, () => {
+  describe(`tables partitioned by month on ${name}`, () => {
     let test: TestDatabase;
     let database: Knex;
 
@@ -93,7 +93,7 @@ for (const { name, open } of DATABASES) {
       assert.equal((await database('ledger_entries').where({ account_id: payer.accountId })).length, 3);
     });
 
-    it('record the point at which each chain continues when entries are dropped', async () => {
+    it("record the point at which each account's chain of entries continues after old entries are dropped", async () => {
       const payer = newPayer();
       for (const month of ['2027-01', '2027-04']) await keep(`${month}-01T00:00:00Z`);
       await write(
@@ -135,7 +135,7 @@ for (const { name, open } of DATABASES) {
       assert.deepEqual(repeated, { outcome: 'credited', postedE8: 100n });
     });
 
-    it('report missing rows, but not rows whose counterpart was dropped', async () => {
+    it('let verification report missing rows, but not rows whose counterpart was dropped', async () => {
       const payer = newPayer();
       for (const month of ['2029-01', '2029-04']) await keep(`${month}-01T00:00:00Z`);
       const times = ['2029-01-15T00:00:00Z', '2029-02-01T00:30:00Z', '2029-02-15T00:00:00Z', '2029-03-15T00:00:00Z'];

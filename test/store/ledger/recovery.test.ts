@@ -139,7 +139,7 @@ for (const database of DATABASES) {
         assert.deepEqual(await repeat('open'), { outcome: 'reserved', heldE8: 1n });
       });
 
-      it('returns the holds of calls that were open to their accounts to their accounts', async () => {
+      it('returns the holds of calls that were open to their accounts', async () => {
         const payer = await fund(1_000n);
         await ledger.reserve(reserveRequest(payer, 600n));
         await ship();
@@ -261,8 +261,8 @@ describe('recovery of a ledger that is lost during the recovery', () => {
   });
 });
 
-describe('recovery beside a suspended recovery', () => {
-  it('replaces the suspended one once that has been idle for too long', async function () {
+describe('recovery while another recovery is suspended', () => {
+  it('replaces the suspended recovery after it has been idle for too long', async function () {
     this.timeout(60_000);
     const [postgres] = DATABASES;
     assert.ok(postgres !== undefined);

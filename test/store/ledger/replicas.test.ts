@@ -65,7 +65,7 @@ describe('a ledger that waits for a replica', function () {
     (await metrics.getSingleMetric('tollgate_ledger_too_few_replicas_total')?.get())?.values[0]?.value ?? 0;
   const waits = async () => Number(/cmdstat_wait:calls=(\d+)/.exec(await watching.info('commandstats'))?.[1] ?? 0);
 
-  it('acknowledges a write once the replica has it, and many calls share one wait command command', async () => {
+  it('acknowledges a write once the replica has it, and many calls share one wait command', async () => {
     const ledger = await open();
     const payer = await fundedPayer(ledger, 100_000n);
     const before = await waits();
@@ -102,7 +102,7 @@ describe('a ledger that waits for a replica', function () {
     assert.equal(await stateOn(copy, payer, late.rid), 'open');
   });
 
-  it('continues under the policy `warn`, and counts this; a promoted replica then lacks acknowledged writes', async () => {
+  it('continues under the policy `warn` and counts writes that the replica lacks; a promoted replica then lacks them', async () => {
     const payer = await fundedPayer(await open(), 100_000n);
     const ledger = await open({ onTooFew: 'warn', waitTimeoutMs: 20 });
     const before = await tooFew();

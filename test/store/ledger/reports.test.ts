@@ -24,7 +24,7 @@ const MADE = {
 };
 
 for (const { name, open } of DATABASES) {
-  describe(`an allowance's report on ${name}`, function () {
+  describe(`the report of an allowance (money that a node holds in advance) on ${name}`, function () {
     this.timeout(60_000);
     let test: TestDatabase;
     let database: Knex;
@@ -111,7 +111,7 @@ for (const { name, open } of DATABASES) {
       assert.deepEqual(await found(payer), []);
     });
 
-    it('announces its calls and itself as written once Postgres has them', async () => {
+    it('is announced as written, together with its calls, once Postgres has them', async () => {
       const payer = await fund();
       const calls = [reportedCall(payer, 1n), reportedCall(payer, 2n)];
       const told: string[] = [];
@@ -168,7 +168,7 @@ for (const { name, open } of DATABASES) {
       assert.deepEqual([...excess, ...ofKeys], Array(4).fill(9_007_199_254_740_991n));
     });
 
-    it('adds no excess to account and key for a call whose usage report is suspect', async () => {
+    it('adds no excess cost to the account and the key for a call whose usage report is suspect', async () => {
       const payer = await fund();
       const excess = (excessE8: string, flags: readonly string[]) =>
         reportedCall(payer, 1n, { record: { excessE8, flags } });
@@ -179,7 +179,7 @@ for (const { name, open } of DATABASES) {
       assert.deepEqual([account.excess_e8, key.excess_e8], [12n, 12n]);
     });
 
-    it('charges a shortfall of an old balance to its last calls', async () => {
+    it('lowers the costs of its last calls by the amount that the real balance does not cover', async () => {
       const payer = await fund();
       const first = await report(payer, [reportedCall(payer, 900n)]);
       const calls = [reportedCall(payer, 60n), reportedCall(payer, 70n), reportedCall(payer, 30n)];

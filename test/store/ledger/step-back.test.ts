@@ -24,7 +24,7 @@ import {
 } from './ledger-fixture';
 import { insertCredit, insertPayer, readChain } from './ledger-rows';
 
-describe('a ledger that has gone back in time', () => {
+describe('a ledger whose data is older than the data in Postgres', () => {
   let test: TestDatabase;
   let database: Knex;
   const closings: (() => unknown)[] = [];
@@ -62,7 +62,7 @@ describe('a ledger that has gone back in time', () => {
       return taken.length === 0;
     });
 
-  it('because Redis restarted from an old copy accepts no calls until corrected, and healthy accounts stay unchanged', async function () {
+  it('after a restart of Redis from an old copy accepts no calls until corrected, and healthy accounts stay unchanged', async function () {
     this.timeout(60_000);
     const folder = await temporaryFolder();
     closings.push(folder.remove);

@@ -165,7 +165,7 @@ describe('verification of the ledger', () => {
   });
 
   for (const [invariant, { seq, by }] of Object.entries(BREAKS)) {
-    it(`names ${invariant}: ${INVARIANTS[invariant as Invariant]}`, async () => {
+    it(`reports the violation ${invariant}: ${INVARIANTS[invariant as Invariant]}`, async () => {
       const customer = await newCustomer(ledger, database);
       await by(customer);
       const found = await look(ledger, database, customer.payer.accountId);
@@ -175,7 +175,7 @@ describe('verification of the ledger', () => {
     });
   }
 
-  it('names outbox_old if an entry stays in the outbox for more than 60 s', async () => {
+  it('reports the violation outbox_old if an entry stays in the outbox for more than 60 s', async () => {
     const payer = await fundedPayer(ledger, 10n);
     const shard = shardOf(payer.accountId);
     const [entry] = (await ledger.readOutbox([shard], 1)).get(shard) ?? [];
@@ -202,7 +202,7 @@ describe('verification of the ledger', () => {
     assert.deepEqual(await look(ledger, database, customer.payer.accountId), []);
   });
 
-  it('includes entries that are in the outbox and not yet rows', async () => {
+  it('includes entries that are in the outbox and not yet in Postgres', async () => {
     const { payer } = await newCustomer(ledger, database);
     await spend(ledger, payer, 7n);
     assert.deepEqual(await look(ledger, database, payer.accountId), []);
@@ -287,14 +287,14 @@ describe('verification of the ledger', () => {
       return { repairs, left: await look(ledger, database, accountId), audits: audits.length };
     };
 
-    it('returns an overdue hold to its account to its account', async () => {
+    it('returns an overdue hold to its account', async () => {
       const customer = await newCustomer(ledger, database);
       await BREAKS.hold_overdue.by(customer);
       assert.deepEqual(await mend(customer), { repairs: ['expired'], left: [], audits: 1 });
       assert.equal((await ledger.readAccount(customer.payer.accountId))?.heldE8, 0n);
     });
 
-    it('sends a credit that has no entry to the ledger to the ledger', async () => {
+    it('sends a credit that has no entry to the ledger', async () => {
       const customer = await newCustomer(ledger, database);
       await BREAKS.credit_missing.by(customer);
       assert.deepEqual(await mend(customer), { repairs: ['credit_sent'], left: [], audits: 1 });
@@ -344,7 +344,7 @@ describe('verification of the ledger', () => {
 });
 
 describe('verification of the ledger in memory', () => {
-  it('reports nothing if every invariant holds, and names a broken one in PGlite', async function () {
+  it('reports nothing if every invariant holds, and names a broken invariant in PGlite', async function () {
     this.timeout(60_000);
     const test = await DATABASES.find(({ name }) => name === 'PGlite')?.open();
     assert.ok(test !== undefined);

@@ -287,7 +287,7 @@ describe('a query of usage during the roll-up', () => {
     );
   }
 
-  it('returns the same as the records at every moment', async function () {
+  it('returns the same sums as the records at every moment', async function () {
     this.timeout(60_000);
     let isOver = false;
     const over = () => isOver;
@@ -306,7 +306,7 @@ describe('a query of usage during the roll-up', () => {
     assert.equal(String(calls), String(records));
   });
 
-  it('returns the same as the records even if more records share one time than one roll-up adds', async () => {
+  it('returns the same sums as the records even if more records share one time than one roll-up adds', async () => {
     await startOver();
     const [payer = newPayer()] = payers;
     const createdAt = new Date(START_MS + 5).toISOString();

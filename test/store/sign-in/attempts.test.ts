@@ -39,7 +39,7 @@ for (const { name, open } of DATABASES) {
       assert.equal(await attempt('bob@example.com', '192.0.2.1'), 0);
     });
 
-    it('must must wait twice as long each time, up to half a minute', async () => {
+    it('must wait twice as long each time, up to half a minute', async () => {
       const waits: number[] = [];
       for (let tries = 0; tries < 4; tries += 1) await attempt('ann@example.com', `192.0.2.${tries}`);
       for (let tries = 4; tries < 12; tries += 1) {

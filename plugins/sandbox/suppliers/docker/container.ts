@@ -13,9 +13,9 @@ const DISK_GIB = 10;
 const PORTS_LABEL = 'tollgate.ports';
 
 interface Around {
-  /** The network that instances with ports join. Absent: they have loopback alone. */
+  /** The network that instances with ports join. Absent: instances have only a loopback interface. */
   readonly network?: string | undefined;
-  /** Absent: the engine's default runtime. */
+  /** The runtime of the containers. Absent: the engine's default runtime. */
   readonly runtime?: string | undefined;
   /** Whether the engine is asked to limit the size of the disk. */
   readonly limitsDisk: boolean;
@@ -42,7 +42,7 @@ export function containerOf(
     HostConfig: {
       NanoCpus: Math.round(spec.cpu * 1e9),
       Memory: memoryBytes,
-      // The same number as the memory: no swap.
+      // Set the same number as for the memory, so that the container has no swap.
       MemorySwap: memoryBytes,
       PidsLimit: maxProcesses,
       Ulimits: Object.entries(ulimits).map(([Name, limit]) => ({ Name, Soft: limit, Hard: limit })),
@@ -161,10 +161,10 @@ export interface EngineInfo {
   readonly DriverStatus: readonly (readonly [string, string])[] | null;
 }
 
-/** containerd finds runtimes with such a name, even if the engine's own list does not have them. */
+/** Names of this form belong to runtimes that containerd finds itself, even if the engine's own list does not have them. */
 const OF_CONTAINERD = /^io\.containerd\./;
 
-/** Checks a runtime. @throws StartFailure if the engine does not know it */
+/** Checks the configured container runtime. @throws StartFailure if the engine does not know it */
 export function mustKnowRuntime({ Runtimes }: EngineInfo, runtime: string | undefined): void {
   if (runtime === undefined || OF_CONTAINERD.test(runtime) || runtime in Runtimes) return;
   const known = Object.keys(Runtimes).join(', ');

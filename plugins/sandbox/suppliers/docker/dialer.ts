@@ -8,7 +8,7 @@ import { PortClosed } from '../supplier';
 interface JoinedNetwork {
   /** Identifies the network. No other instance, not even an ended one, has the same. */
   readonly name: string;
-  /** The program and arguments that start another program in the network; that program's own arguments follow. */
+  /** The beginning of a command line that starts a program in the network. The program and its own arguments follow. */
   readonly words: readonly string[];
 }
 

@@ -131,7 +131,7 @@ function dockerDriver(
     throw new supplier.Rejected(messageOf(answer));
   }
 
-  /** Pauses or unpauses an instance. The engine reports an error if that is already done, so the instance's own state decides. */
+  /** Pauses or unpauses an instance. If it is already in that state, the engine reports an error, so the instance's own state decides. */
   async function change(reference: supplier.InstanceReference, verb: string, wanted: supplier.InstanceState) {
     const answer = await engine.ask('POST', `/containers/${reference.id}/${verb}`);
     if (answer.status === 204) return;
@@ -166,7 +166,7 @@ function dockerDriver(
       const offering = readOfferingSettings(spec.settings);
       const answer = await make(spec, offering, options);
       if (answer.status === 409) {
-        // An earlier try, possibly interrupted, made the container, or another program did.
+        // The container exists: an earlier try, possibly interrupted, made it, or another program did.
         const there = await named(options.name);
         const labels = there.Config.Labels ?? {};
         const isOurs = Object.entries(options.tags).every(([tag, value]) => labels[tag] === value);

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import * as supplier from '../supplier';
 import { type DockerEngine, type EngineAnswer, messageOf } from './engine';
 
-/** How long output is still read after the command's end, because a process that it left behind may hold the stream open. */
+/** How long output is still read after the command's end, because a process that the command left behind may hold the stream open. */
 const LINGER_MS = 200;
 const LOOK_EVERY_MS = 250;
 const START_LOOK_EVERY_MS = 10;
@@ -19,7 +19,7 @@ export function shellCommand({ id, command, cwd, env, stdin }: supplier.CommandS
   const { [DOCKER_COMMAND_MARK]: _, ...variables } = env;
   return {
     argv: ['/bin/sh', '-c', command],
-    // Put the mark first, so that the search for a command's processes finds it soon.
+    // Put the variable that marks the command first, so that the search for the command's processes finds it soon.
     env: { [DOCKER_COMMAND_MARK]: id, ...variables },
     cwd: folderOf(cwd),
     stdin,
@@ -120,7 +120,7 @@ async function look(engine: DockerEngine, execId: string): Promise<{ pid: number
 interface ExecDetails {
   readonly Running: boolean;
   readonly ExitCode: number | null;
-  /** 0 until the program runs, and always 0 if it could not be started. */
+  /** The process id: 0 until the program runs, and always 0 if the program could not be started. */
   readonly Pid: number;
 }
 

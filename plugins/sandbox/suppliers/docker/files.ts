@@ -142,7 +142,7 @@ export class ContainerFiles implements supplier.SupplierFiles {
   /** Sends the request again as GET, because an answer to HEAD has no error message. */
   async #unreadable(reference: supplier.InstanceReference, names: readonly string[]): Promise<Error> {
     const message = messageOf(await this.engine.ask('GET', archivePath(reference, names)));
-    // The words of the engine's own error message.
+    // `too many links` are the words of the engine's own error message.
     if (message.includes('too many links'))
       return new supplier.FileFailure('path-invalid', 'path: too many symbolic links');
     return new supplier.Ambiguous(message);
@@ -202,7 +202,7 @@ function archivePath({ id }: supplier.InstanceReference, names: readonly string[
 async function* firstEntry(archive: Readable): AsyncGenerator<Buffer> {
   const reader = tarStream().extract();
   const filled = pipeline(archive, reader);
-  // The code that reads the pipeline reports its failure.
+  // This handler ignores a failure, because the code that reads the pipeline reports that failure.
   filled.catch(() => undefined);
   try {
     for await (const entry of reader) {

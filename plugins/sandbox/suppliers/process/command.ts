@@ -10,7 +10,7 @@ import { Ambiguous, type CommandSpec, NotSent, type OutputFrame, type RunningCom
 const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 const NAMESPACES = '--unshare-all --unshare-user --disable-userns --cap-drop ALL --new-session'.split(' ');
 
-/** The host's folders that commands can read but not change: programs, libraries and their configuration. /etc may hold secrets. */
+/** The host's folders that commands can read but not change: programs, libraries, their configuration. Not /etc, which may hold secrets. */
 const SYSTEM_FOLDERS = ['/usr', '/bin', '/sbin', '/lib', '/lib32', '/lib64'];
 const SYSTEM_FILES = ['alternatives', 'ld.so.cache', 'ssl/certs', 'passwd', 'group', 'nsswitch.conf', 'hosts'];
 
@@ -38,7 +38,7 @@ export async function startCommand(isIsolated: boolean, program: Program): Promi
   const [file = '', ...argv] = [...(isIsolated ? isolation(root, cwd) : []), '/bin/sh', '-c', command];
   const child = spawn(file, argv, {
     cwd: isIsolated ? '/' : `${root}${cwd}`,
-    // Bubblewrap itself runs outside of the sandbox, so it reads the customer's variables from a file descriptor.
+    // Bubblewrap itself runs outside of the sandbox, so it reads the customer's environment variables from a file descriptor.
     env: isIsolated ? { PATH, ...marks } : { ...variables, ...marks },
     detached: true,
     stdio: ['pipe', 'pipe', 'pipe', isIsolated ? 'pipe' : 'ignore'],
@@ -100,7 +100,7 @@ interface Process {
   readonly variables: readonly string[];
 }
 
-/** Returns the processes that have a mark, and all processes in their namespaces other than the gateway's. */
+/** Returns the processes whose environment has this mark, and all processes in their namespaces. It skips the gateway's namespace. */
 export async function markedProcesses(mark: string, value: string): Promise<readonly Process[]> {
   const pids = (await namesIn('/proc')).filter((name) => /^\d+$/.test(name));
   const all = (await Promise.all(pids.map(look))).flat();
@@ -110,7 +110,7 @@ export async function markedProcesses(mark: string, value: string): Promise<read
   return all.filter((each) => marked.includes(each) || spaces.has(each.space));
 }
 
-/** Returns a list with the process, or an empty list if it has ended. */
+/** Returns a list with the process that has this id, or an empty list if that process has ended. */
 async function look(pid: string): Promise<readonly Process[]> {
   const [state = '', , group] = fieldsOf(await textOf(`/proc/${pid}/stat`));
   if (['', 'Z', 'X'].includes(state)) return [];
@@ -136,7 +136,7 @@ export async function signalAll(find: () => Promise<readonly Process[]>, signal:
   for (let round = 0; round < 50; round += 1) {
     const found = await find();
     const inside = found.filter(({ space }) => space !== own);
-    // Only bubblewrap runs outside of the namespace. It waits for the command, so it must neither stop nor end before the command does.
+    // Only the program bubblewrap runs outside of the command's namespace. It waits for the command, so it must not stop or end before it.
     const isForAll = signal === 'SIGKILL' || signal === 'SIGCONT' || inside.length === 0;
     for (const group of new Set((isForAll ? found : inside).map((each) => each.group))) sendToGroup(group, signal);
     if (found.length === 0 || signal !== 'SIGKILL') return;
@@ -148,7 +148,7 @@ function sendToGroup(group: number, signal: NodeJS.Signals): void {
   try {
     process.kill(-group, signal);
   } catch (error) {
-    // The process may just have ended.
+    // The error ESRCH is ignored, because the process may just have ended.
     if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
   }
 }

@@ -35,7 +35,7 @@ export const processes = supplier.defineSupplier({
     await mkdir(instances, { recursive: true, mode: 0o700 });
     const problem = isolation === 'none' ? 'the setting isolation' : await tryIsolation().catch(String);
     if (problem !== undefined) log.info({ problem }, 'sandboxes of this supplier run without isolation');
-    // The system creates a link atomically, so all processes that share the folder read the same id.
+    // The system creates a link atomically, so all processes that share the data folder read the same id of the place.
     await symlink(randomUUID(), join(dataFolder, 'place')).catch(() => undefined);
     return processDriver(await realpath(instances), await readlink(join(dataFolder, 'place')), problem === undefined);
   },
@@ -118,7 +118,7 @@ function processDriver(instances: string, place: string, isIsolated: boolean): s
     inspect: async ({ id, name }) => {
       const found = await find(name);
       if (found?.reference.id !== id) return { kind: 'gone' };
-      // No command survives a restart of the machine, so an instance then gets a new incarnation.
+      // No command survives a restart of the machine. `incarnation` then changes, which shows that the instance's memory is lost.
       const incarnation = `${id} ${await startOfMachine()}`;
       return { kind: 'found', ...found, incarnation, endedAt: undefined };
     },
@@ -145,7 +145,7 @@ function processDriver(instances: string, place: string, isIsolated: boolean): s
       });
       const marks = { [INSTANCE_MARK]: name, [PROCESS_COMMAND_MARK]: id };
       const running = await startCommand(isIsolated, { ...spec, root: rootOf(name), cwd: folder, marks });
-      // Another call may have suspended or terminated the instance meanwhile. That call did not find this process yet.
+      // Another call may have suspended or terminated the instance meanwhile, before it could find this new process.
       await mustExist(reference, true).catch(async (error) => {
         await signalAll(() => ofCommand(id), 'SIGKILL');
         throw error;

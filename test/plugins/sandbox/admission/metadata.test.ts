@@ -37,12 +37,12 @@ describe('the metadata of a sandbox', () => {
     ['an API key', 'sk-abcdefghijklmnop1234'],
     ['a bearer', 'Authorization: Bearer abcdefghijklmnopqrst'],
   ] as const) {
-    it(`is refused as a secret if it has ${what}`, () =>
+    it(`is refused because it looks like a secret if it contains ${what}`, () =>
       assert.match(refusalOf({ note: text }), /looks like a secret/));
   }
 
   for (const text of ['https://db.example:5432/x', 'mail me@example.com', 'a.b.c://x', 'eyJ.eyJ.eyJ', '12:30://@']) {
-    it(`is accepted if it has "${text}"`, () => assert.equal(refusalOf({ note: text }), 'accepted'));
+    it(`is accepted if it contains "${text}"`, () => assert.equal(refusalOf({ note: text }), 'accepted'));
   }
 
   it('has limits for the length of a text, the length of a name, and the number of values', () => {

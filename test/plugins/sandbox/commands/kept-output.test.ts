@@ -5,7 +5,7 @@ const out = (text: string | Buffer) => ({ stream: 'stdout' as const, bytes: Buff
 const err = (text: string) => ({ stream: 'stderr' as const, bytes: Buffer.from(text) });
 
 describe('the stored output of a sandbox command', () => {
-  it('is numbered in order of arrival, for each stream', () => {
+  it('is numbered in the order of arrival, in pieces that each belong to one stream', () => {
     const kept = new KeptOutput();
     for (const frame of [out('a'), out('b'), err('c'), out('d')]) kept.add(frame);
     const { added } = kept.take();
@@ -17,7 +17,7 @@ describe('the stored output of a sandbox command', () => {
     expect([kept.text('stdout'), kept.text('stderr')]).to.deep.equal(['abd', 'c']);
   });
 
-  it('never changes a piece that was read', () => {
+  it('is never changed in a piece that was already read', () => {
     const kept = new KeptOutput();
     kept.add(out('a'));
     const first = kept.take().added;
@@ -27,7 +27,7 @@ describe('the stored output of a sandbox command', () => {
     expect(kept.take().added).to.deep.equal([]);
   });
 
-  it('drops the beginning above a mebibyte of one stream, and marks that stream', () => {
+  it('loses the beginning of a stream that exceeds a mebibyte, and marks that stream as truncated', () => {
     const kept = new KeptOutput();
     kept.add(err('kept'));
     for (let index = 0; index < 200; index += 1) kept.add(out(String(index % 10).repeat(10_000)));
@@ -40,20 +40,20 @@ describe('the stored output of a sandbox command', () => {
     expect(oldest.stderr).to.equal(1);
   });
 
-  it('drops nothing at exactly a mebibyte', () => {
+  it('keeps a stream of exactly one mebibyte whole', () => {
     const kept = new KeptOutput();
     kept.add(out('x'.repeat(MAX_KEPT_BYTES)));
     expect([kept.text('stdout').length, kept.truncated.stdout]).to.deep.equal([MAX_KEPT_BYTES, false]);
   });
 
-  it('is bounded for endless output', () => {
+  it('has a maximum size, even if the command prints without end', () => {
     const kept = new KeptOutput();
     for (let index = 0; index < 2_000; index += 1) kept.add(out(Buffer.alloc(65_536, 'y')));
     const bytes = kept.take().added.reduce((sum, piece) => sum + piece.bytes.length, 0);
     expect(bytes).to.be.lessThan(MAX_KEPT_BYTES + 70_000);
   });
 
-  it('is bounded if output arrives slowly for ever', () => {
+  it('has a maximum number of pieces, even if single bytes arrive without end', () => {
     const kept = new KeptOutput();
     const pieces = [];
     for (let time = 0; time < 20_000; time += 1) {

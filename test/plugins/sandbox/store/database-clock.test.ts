@@ -39,7 +39,7 @@ describe('the clock of the database', () => {
     }
   });
 
-  it("is the only clock of the plugin, because processes compare each other's times", () => {
+  it('is the only clock of the sandbox plugin, because processes compare times that other processes wrote', () => {
     // Excludes drivers, which report the times of their machines, and unpacked files, which have times of their own.
     const own = filesUnder('plugins/sandbox').filter((path) => !path.includes('/suppliers/'));
     assert.deepEqual(

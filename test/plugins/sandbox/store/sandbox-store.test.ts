@@ -95,7 +95,7 @@ for (const { name, open } of DATABASES) {
       assert.deepEqual([operation?.status, operation?.endedAtMs], ['CANCELLED', NOW_MS]);
     });
 
-    it('let the nodes that reach a sandbox claim it, and other nodes only if those are away', async () => {
+    it("let a node claim a sandbox that it reaches, and another node's sandbox only while that node is away", async () => {
       const { id } = await insertSandbox();
       await database('sandboxes').where({ id }).update({ place: 'near' });
       const claim = async (places: Places) => {
@@ -246,7 +246,7 @@ for (const { name, open } of DATABASES) {
       assert.deepEqual((await holds.look()).includes(period.holdId), true);
     });
 
-    describe('during the sweep for orphans', () => {
+    describe('during the sweep for orphans (instances without a sandbox)', () => {
       const instance = (sandboxId: string, id: string, environment = 'ours'): InstanceSummary => ({
         reference: { id, name: instanceName(sandboxId) },
         state: 'running',

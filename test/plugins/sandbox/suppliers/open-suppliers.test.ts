@@ -7,7 +7,7 @@ import { defineSupplier, registerSupplier, type SupplierDriver } from '../../../
 const log = pino({ level: 'silent' });
 
 describe('a supplier of sandboxes', () => {
-  it('makes the start fail with a reason if its driver cannot name its instances uniquely', async () => {
+  it("makes the gateway's start fail, with a reason, if its driver cannot name its instances uniquely", async () => {
     let isClosed = false;
     registerSupplier(
       defineSupplier({

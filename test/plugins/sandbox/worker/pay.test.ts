@@ -121,7 +121,7 @@ describe('paying for a sandbox', () => {
     assert.equal(await balance(), 10n * USD - 10_000_000n);
   });
 
-  it('makes a missing charge after its hold was lost, up to the available money', async () => {
+  it("charges a period after its hold was lost, up to the account's available money", async () => {
     const settling = ended(START_MS + 100_000);
     const [first] = settling.settling as [Period];
     const { accountId, keyId } = first;
@@ -134,7 +134,7 @@ describe('paying for a sandbox', () => {
   const renewed = (coversUntilMs: number) =>
     renew(context, aggregate, { kind: 'renew', period, reservedE8: period.reservedE8 + 1n, coversUntilMs }, {});
 
-  it('counts time ahead as paid only if the supplier has extended the instance too', async () => {
+  it('counts the next period as paid only after the supplier has extended the instance, too', async () => {
     const untilMs = START_MS + HOUR_MS;
     prolongs = false;
     const short = await renewed(untilMs);

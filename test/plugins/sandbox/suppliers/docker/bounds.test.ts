@@ -76,7 +76,7 @@ describe('an instance of the Docker driver', function () {
       assert.equal(await shell('ulimit -H -c'), '0');
     }));
 
-  it('has 4096 open files for each process, or the number of its offering, and cannot raise it', async () => {
+  it('limits each process to 4096 open files, or to the number in its offering, and no process can raise the limit', async () => {
     await within({}, async (shell) => assert.equal(await shell('ulimit -H -n'), '4096'));
     await within({ ulimits: { nofile: 100, fsize: MIB } }, async (shell) => {
       assert.equal(await shell('ulimit -H -n; ulimit -n 200 2>/dev/null || echo refused'), '100\nrefused');

@@ -102,7 +102,7 @@ describe('the Docker driver, if the engine cannot start a program in an instance
 
   const command = () => ({ id: randomUUID(), command: 'true', env: {} });
 
-  it('delivers a signal and finds a command even if the instance has no free processes', async () => {
+  it('signals and inspects a command even if the instance has no free process slot', async () => {
     engine.failures = [...FULL];
     await driver.signal(INSTANCE, randomUUID(), 'SIGKILL');
     assert.equal(engine.starts, FULL.length + 1);
@@ -118,7 +118,7 @@ describe('the Docker driver, if the engine cannot start a program in an instance
     assert.ok(engine.starts < 100, `${engine.starts} attempts`);
   });
 
-  it("starts a customer's command once, and calls its outcome ambiguous if the runtime failed", async () => {
+  it("starts a customer's command only once, and reports its outcome as unknown if the engine's runtime failed", async () => {
     for (const failure of FULL) {
       engine.starts = 0;
       engine.failures = [failure];
@@ -128,7 +128,7 @@ describe('the Docker driver, if the engine cannot start a program in an instance
     }
   });
 
-  it('reports that commands are not supported if the image lacks the program, and tries once', async () => {
+  it('reports that commands are not supported if the image lacks the program, and does not retry', async () => {
     for (const failure of LACKING) {
       engine.starts = 0;
       engine.failures = [failure];
