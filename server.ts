@@ -170,7 +170,8 @@ async function openMoney({ env, dataFolder, system }: Files, { database }: Store
   const has = (generation: string): boolean => taken?.has(generation) === true;
   const allowances = store && { store, has };
   const spool: Spool = keep(openSpool({ ledger, allowances, database, shipper, log, times, folder }));
-  // The shipper closes before the spool, because the spool then drops the calls closed by the entries that the shipper wrote last.
+  // The shipper closes before the spool (calls whose settlement waits on disk). The spool can then drop the calls that the shipper's last writes have
+  // closed.
   keep(shipper);
   const taken =
     store && system.ledger.allowances

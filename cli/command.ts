@@ -54,9 +54,7 @@ interface More<R extends AdminRoute> {
   readonly after?: (answer: Answers[R], output: Output) => void;
 }
 
-/**
- * Returns a verb that makes one request and shows one table. The first arguments of `usage` fill the placeholders of the path.
- */
+/** Returns a verb that makes one request and shows one table. The first arguments in `usage` replace the `{name}` placeholders of the route's path. */
 export function verb<R extends AdminRoute>(
   route: R,
   usage: string,

@@ -50,7 +50,10 @@ interface Word {
   readonly summary: string;
 }
 
-/** Returns the words that may follow each path: `''` is the program, `accounts` a noun, and `accounts create` a noun with a verb. */
+/**
+ * Returns the words that may follow each command path. The path is `''` for the program itself, `accounts` for a noun, and `accounts
+ * create` for a noun with a verb.
+ */
 function completionWords(root: Command): ReadonlyMap<string, readonly Word[]> {
   const everywhere = [...root.options.map(optionWord), { word: '--help', summary: 'show the available commands' }];
   const words = new Map<string, readonly Word[]>();

@@ -34,7 +34,10 @@ const DIFFERENCE_COLUMNS: Columns<PriceDifference> = {
   SOURCE: ({ source }) => source,
 };
 
-/** A configured model with the vendor's published price: that of the model in `from`, or that of the same name if the vendor itself serves it. */
+/**
+ * A configured model with the vendor's published price. `from` may name the published model. Without `from`, the published model has the
+ * configured model's name, and the vendor itself must serve it.
+ */
 interface PublishedEntry {
   readonly upstream: Upstream;
   readonly model: ModelEntry;

@@ -16,7 +16,7 @@ const REFUSALS: readonly string[] = ['INVALID_API_KEY', 'API_KEY_EXPIRED', 'ADDR
 const ADDRESS_EXPECTED =
   "X-Forwarded-For: expected an address from each proxy (proxies.count of system.config.yml), because the key's addresses are limited";
 
-/** Returns whether a request was refused because of its key. No account then has a record of the request. */
+/** Returns whether a request was refused because of its key. Such a request is in no account's usage records. */
 export function isKeyRefusal({ code }: GatewayError): boolean {
   return REFUSALS.includes(code);
 }

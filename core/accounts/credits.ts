@@ -33,8 +33,8 @@ interface Credit extends NewCredit {
 /**
  * Writes the credit's row to Postgres, then its ledger entry with the same id. After a crash in between, a background loop (the sweeper)
  * sends the row again, or the caller retries with the same idempotency key.
- * @throws NOT_FOUND, CONFLICT, INSUFFICIENT_BALANCE (nothing was taken), INVALID_FIELD (above the largest balance), LEDGER_UNAVAILABLE (the
- * row exists; a retry completes it)
+ * @throws NOT_FOUND, CONFLICT, INSUFFICIENT_BALANCE (nothing was taken), INVALID_FIELD (the balance would exceed the maximum),
+ * LEDGER_UNAVAILABLE (the row exists; a retry completes the credit)
  */
 export async function addCredit(
   stores: Stores,
@@ -100,7 +100,7 @@ async function writeOnce(
     }
     const where = { account_id: accountId, idempotency_key: idempotencyKey };
     const there = await transaction<CreditRow>('credits').where(where).first();
-    // The credit's row was deleted between these two statements, because the ledger refused the credit.
+    // The insert found the credit's row, but the select did not. In between, the row was deleted, because the ledger refused the credit.
     if (there === undefined) throw ledgerUnavailable();
     return { row: there as CreditRow, repeated: true };
   });

@@ -62,7 +62,10 @@ interface ApiKeysOptions {
   readonly now?: () => number;
 }
 
-/** The settings that a node assumes for a key it has not read. If the ledger has newer ones, it answers a reservation with `stale_key` and them. */
+/**
+ * The settings that a node assumes for a key it has not read. If the ledger has newer settings, it answers a reservation with `stale_key`
+ * and those settings.
+ */
 const PLAIN: KeySettings = { rev: 0, name: '', allowedModels: undefined };
 
 /** How long a node refuses requests by the cached settings of a key before it reads the key again, in ms. */
@@ -119,7 +122,7 @@ export function openApiKeys({
     return newest === key.settings ? key : { ...key, settings: newest };
   }
 
-  /** Returns the key if its settings allow the request. Before it refuses a request, it reads settings that are older than a second again. */
+  /** Returns the key if its settings allow the request. If they do not and were read more than a second ago, reads them again before refusing the request. */
   function admitted(entry: Remembered, request: IncomingMessage): MaybeLater<CallKey> {
     const { accountId, keyId, settings, hash } = entry;
     const key: CallKey = { accountId, keyId, settings, shown: { hash, address: clientAddress(request, proxies) } };
@@ -205,7 +208,10 @@ function shownKey(rawHeaders: readonly string[]): string | undefined {
   return shown;
 }
 
-/** Returns the credential in a header; undefined if the header does not carry credentials. Compares lengths first, because this runs for every header. */
+/**
+ * Returns the credential in a header; undefined if the header carries none. Compares the name's length first, for speed, because this runs
+ * for every header.
+ */
 function credentialIn(name: string, value: string): string | undefined {
   switch (name.length) {
     case 7:
@@ -219,7 +225,7 @@ function credentialIn(name: string, value: string): string | undefined {
   }
 }
 
-/** Returns the token after `Bearer`. Adds a leading space to a value without this scheme, so that a key without the scheme is malformed. */
+/** Returns the token after `Bearer`. Returns a value without `Bearer` with a leading space, so that the format check rejects it. */
 function bearerToken(value: string): string {
   return /^bearer +(.*)$/i.exec(value)?.[1] ?? ` ${value}`;
 }

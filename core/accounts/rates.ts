@@ -50,8 +50,8 @@ export async function limitCreates(database: Knex, accountId: string, nowMs: num
 }
 
 /**
- * Counts the creation of a key or the rotation of its secret. An account may do this a number of times a day, and then a few times an hour,
- * because each one leaves database rows.
+ * Counts the creation of a key or the rotation of its secret. An account may do both together `madePerDay` times a day. After that, it may
+ * do them `madePerHour` times an hour, because each one leaves database rows.
  * @throws RATE_LIMITED with the time to wait
  */
 export async function limitKeys(

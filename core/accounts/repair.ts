@@ -3,7 +3,7 @@ import { writeAudit } from '../storage/audit';
 import type { Stores } from './accounts';
 import { addCredit, type CreditReason, pushCredit } from './credits';
 
-/** How the gateway repaired a violation; null if no new entry can repair it and an operator must investigate. */
+/** How the gateway repaired a violation of a ledger invariant; null if no new entry can repair the violation and an operator must investigate. */
 export type Repair = 'expired' | 'credit_sent' | 'charge_credited' | null;
 
 /**

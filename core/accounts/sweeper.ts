@@ -19,7 +19,10 @@ interface SweeperOptions extends Stores {
 
 const SWEEP_EVERY_MS = 5_000;
 const OLDER_THAN_MS = 5_000;
-/** The age in ms above which the sweeper ignores credits, because it must not read all. Recovery restored older ones, or the ledger refused them. */
+/**
+ * The age in ms above which the sweeper ignores credits, so that it need not read all of them. Older credits without an entry need no
+ * sending: recovery restored them, or the ledger refused them.
+ */
 const YOUNGER_THAN_MS = 7 * 86_400_000;
 
 /**
@@ -56,7 +59,10 @@ export function startSweeper({
   });
 }
 
-/** Sends credits without a ledger entry in Postgres. If the entry is only on its way to Postgres, the ledger recognizes the credit by its id. */
+/**
+ * Sends the credits that have no ledger entry in Postgres to the ledger. If such an entry is only on its way to Postgres, the ledger
+ * recognizes the credit by its id.
+ */
 async function sendCredits(stores: Stores, olderThanMs: number): Promise<number> {
   const ids = await unsentCredits(stores.database, { after: firstIdOf(Date.now() - YOUNGER_THAN_MS), olderThanMs });
   for (const id of ids) await pushCredit(stores, id, 'sweeper');
@@ -78,16 +84,20 @@ const stops = new Counter({
 
 const STOPPED_AT_ONCE = 100;
 
-/** The excess that freezes an account, as a multiple of the excess that stops a key. A customer may have replaced stopped keys by new ones. */
+/**
+ * The excess (cost above the holds) that freezes an account, as a multiple of the excess that stops a key. Customers could otherwise
+ * replace stopped keys by new ones.
+ */
 const KEYS_OF_AN_ACCOUNT = 10n;
 
 /**
- * Revokes active keys whose requests cost more than `aboveE8` above their holds. Freezes active accounts if that excess is more than ten
- * times `aboveE8` since the account was last unfrozen.
+ * Revokes active keys whose requests cost more than `aboveE8` above their holds. Freezes active accounts whose requests have exceeded their
+ * holds by more than ten times `aboveE8` since the account was last unfrozen.
  */
 async function stopForExcess(stores: Stores, aboveE8: bigint, log: Logger): Promise<void> {
   for (const { id, excess_e8: excessE8 } of await above(stores, 'api_keys', aboveE8)) {
-    // Counts and logs the stop first. If the ledger fails after Postgres has the change, later sweeps no longer find the key.
+    // Counts and logs the revocation or freeze before doing it. If the ledger fails after Postgres has the change, later sweeps no longer find the
+    // key or account.
     stops.inc({ of: 'key' });
     log.warn({ keyId: id, excessUsd: formatUsd(excessE8) }, `the key was revoked ${BECAUSE}`);
     await revokeKey(stores, id, 'excess');

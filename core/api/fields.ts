@@ -2,7 +2,7 @@ import { fail } from '../base/errors';
 import { formatUsd, parseUsd } from '../base/money';
 import { readTime } from '../http/query';
 
-/** A text that a person enters. It must not contain control characters or what Postgres cannot store. */
+/** A text that a person enters. It must not contain control characters or characters that Postgres cannot store. */
 export const TEXT = {
   type: 'string',
   minLength: 1,

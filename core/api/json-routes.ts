@@ -24,8 +24,9 @@ interface CheckedRequest<P extends string, B extends Schema, Q extends Readers> 
 }
 
 /**
- * Returns a route that accepts and returns JSON. Its handler returns the body of the first of `answers`, or sends a response itself and
- * returns undefined, or throws. The body of a POST without `body` must be empty.
+ * Makes a route that accepts and returns JSON. The route's handler does one of three things. It returns the body for the first status in
+ * `answers`. It sends a response itself and returns undefined. Or it throws.
+ * The body of a POST without `body` must be empty.
  */
 type RouteMaker<Who, More = object> = <
   const P extends `${Exclude<Method, '*'>} /${string}`,

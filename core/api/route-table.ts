@@ -68,7 +68,7 @@ export class RouteTable<T> {
     return allowed(this.#leaves(path));
   }
 
-  /** Returns all matching nodes of the tree, the most specific first. */
+  /** Returns all nodes of the route tree that match the path, the most specific node first. */
   #leaves(path: string): Leaf<T>[] {
     const segments = segmentsOf(path);
     const decoded = segments.map(decode);

@@ -16,13 +16,13 @@ import { RouteTable } from './route-table';
 import { toGatewayError } from './to-gateway-error';
 
 export interface ServeOptions {
-  /** Returns the valid API key of a request, such as `confirmedKey(keys)`. Required for routes with `auth: 'key'`. */
+  /** Returns the valid API key of a request, as the function that `confirmedKey(keys)` returns does. Required for routes with `auth: 'key'`. */
   readonly identify?: (request: IncomingMessage) => Promise<CallKey>;
   /** Counts a request of the key as running until the caller calls the returned function. @throws CONCURRENCY_LIMIT */
   readonly enter?: (key: CallKey) => () => void;
-  /** Returns the session of the signed-in user, such as `signedIn(database)`. Required for routes with `auth: 'session'`. */
+  /** Returns the session of the signed-in user, as the function that `signedIn(database)` returns does. Required for routes with `auth: 'session'`. */
   readonly signedIn?: (request: IncomingMessage) => Promise<Session>;
-  /** Returns the operator if the role suffices, such as `Operators.admit`. Required for routes of the admin listener. */
+  /** Returns the operator of a request if the operator's role suffices, as `Operators.admit` does. Required for routes of the admin listener. */
   readonly admit?: Operators['admit'];
   readonly log?: Logger;
 }
@@ -169,7 +169,7 @@ function render(
   response: ServerResponse,
   log: Logger,
 ): string | undefined {
-  // Writes nothing, because the client has disconnected. Most often the error only reports that.
+  // Writes nothing if the client has disconnected. In most such cases, the disconnect itself caused the error.
   if (response.destroyed || (response.socket?.destroyed ?? true)) {
     response.destroy();
     return undefined;
@@ -177,7 +177,7 @@ function render(
   const shown = toGatewayError(error);
   if (shown.code === 'INTERNAL_ERROR')
     log.error({ requestId, error: safeErrorFields(error) }, 'a route handler threw an unexpected error');
-  // Destroys the connection, because the client must not take a partial response for a complete one.
+  // If the response has begun, destroys the connection, because the client must not take the partial response for a complete one.
   if (response.headersSent) response.destroy();
   else sendError(request, response, shown, requestId);
   return shown.code;

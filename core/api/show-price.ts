@@ -5,7 +5,7 @@ import { mapOf, objectWith, orNull, shape } from '../http/shape';
 
 /** Prices in requests and answers of the gateway's own API. Rates are per million tokens. */
 
-/** The meters that every answer with a price includes. */
+/** The meters (kinds of tokens) that every displayed price includes. */
 type UsualMeter = { [M in TokenMeter]: (typeof METERS)[M] extends { isUsual: true } ? M : never }[TokenMeter];
 type ShownRates = Record<UsualMeter, string> & Partial<Record<TokenMeter, string>>;
 
@@ -40,9 +40,12 @@ export function showPrice(price: Price) {
   };
 }
 
-/** The highest of several prices, separately for each of their parts. No call costs more. Amounts are decimal USD. */
+/** The highest of several prices, separately for each rate, piece and variant, so that no call costs more than this. Amounts are decimal USD. */
 export interface MaxPrice {
-  /** The rates per million tokens, including those of price variants that any answer may have. Meters without a price are absent except the usual five. */
+  /**
+   * The rates per million tokens, including those of price variants (tier, speed or region) that an answer may have even if not requested.
+   * The five usual meters (kinds of tokens) are always present. Other meters are present only if they have their own price.
+   */
   readonly rates: ShownRates;
   readonly pieces: Readonly<Record<string, string>>;
   /** The rates per million tokens of answers with a tier, speed or region, by the variant's name. */

@@ -45,7 +45,7 @@ function takerOf(
   ofCalls: TakerOfCalls,
 ): Taker | undefined {
   const host = hostOf(request);
-  // Only a GET request can upgrade: a request with another method may have a body, which only the HTTP server reads.
+  // Only a GET request can upgrade. A request with another method may have a body, and only the HTTP server can read bodies.
   if (request.method !== 'GET') return undefined;
   const take = hosts.find((each) => each.owns(host))?.upgrade ?? ofCalls(request, host);
   if (take !== undefined) return { take, params: {} };

@@ -20,8 +20,8 @@ interface Connecting {
 }
 
 /**
- * Marks the errors of a database that mean that it is unreachable. Logs one line when it becomes unreachable and one when it answers again.
- * Logs nothing before its first answer, because the start itself reports what is wrong.
+ * Detects from errors that the database is unreachable, and marks these errors. Logs one line when the database becomes unreachable and one
+ * when it answers again. Logs nothing before its first answer, because the start itself reports what is wrong.
  */
 export function watchAvailability(database: Knex, place: string, log: Logger): void {
   const client = database.client as Connecting;

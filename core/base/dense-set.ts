@@ -1,7 +1,9 @@
 /**
- * An unordered set in one array, for objects that live as long as a call. `place` is an object's index. A `Set` of short-lived objects
- * rebuilds its table again and again, and each old table points to the next. Once one table is in the old generation, all objects that were
- * ever in the set stay in memory until the next full garbage collection.
+ * An unordered set in one array, for objects that live as long as a call. `place` is an object's index in the array.
+ *
+ * A `Set` of short-lived objects rebuilds its table again and again, and each old table points to the next one. Once the garbage collector
+ * has moved one table to its old generation, the later tables and all their objects stay in memory. Only the next full collection frees
+ * them.
  */
 export class DenseSet<T extends { place: number }> {
   readonly #items: T[] = [];

@@ -6,7 +6,7 @@ export interface ExtensionContract {
   readonly kind: ExtensionKind;
   /** The contract version that this Tollgate supports, such as `policy/1`. */
   readonly version: string;
-  /** The functions that the gateway calls, and that the extension must therefore have. */
+  /** The functions that the extension must have, because the gateway calls them. */
   readonly functions: readonly string[];
   readonly optional?: readonly string[];
 }

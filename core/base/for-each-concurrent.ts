@@ -1,4 +1,4 @@
-/** Runs the work for each item, a few at a time, because a thousand items must not become a thousand commands at once. */
+/** Runs the work for each item, at most `atOnce` at a time, because a thousand items must not start a thousand commands together. */
 export async function forEachConcurrent<T>(
   items: readonly T[],
   atOnce: number,

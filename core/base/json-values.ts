@@ -1,4 +1,4 @@
-/** The functions in this file read values of unknown shape. They return undefined or an empty value for an unexpected one and never throw. */
+/** The functions in this file read values of unknown type. For a value of an unexpected type, they return undefined or an empty value and never throw. */
 
 export type JsonObject = Readonly<Record<string, unknown>>;
 

@@ -14,13 +14,13 @@ interface LoopOptions {
   readonly firstAfterMs?: number;
   /** The minimum pause while the process is idle. Loops with this option end their pauses together, and run at once when the process is busy again. */
   readonly atRestMs?: Pause;
-  /** How many milliseconds after a call of `wake` the pause ends, so that several calls cause one run; 0 by default. */
+  /** How many milliseconds pass between a call of `wake` and the next run, so that several calls of `wake` cause one run; 0 by default. */
   readonly collectMs?: number;
   /** Receives the error of a failed run, and how many times in a row the work has failed. The loop continues. */
   readonly whenFailed: (error: unknown, times: number) => void;
 }
 
-/** The `wake` functions of the loops that pause longer while the process is idle. A process without requests may see changes later. */
+/** The `wake` functions of the loops that pause longer while the process is idle. With longer pauses, an idle process may notice changes later. */
 const resting = new Set<() => void>();
 let isResting = false;
 const WAKE_AFTER_MS = 50;
@@ -42,10 +42,13 @@ export function endRest(): void {
 /** The length of a step. While the process is idle, loops end their pauses at multiples of a step, so that they wake the process together. */
 const REST_STEP_MS = 5_000;
 
-/** How many milliseconds early a timer may run. An early timer must not make a loop wait for another whole step of 5 s. */
+/** How many milliseconds early a timer may run. With this margin, a loop whose timer ran early does not wait for another whole step of 5 s. */
 const EARLY_MS = 50;
 
-/** Returns the pause of a loop in an idle process: until the last multiple of 5 s within `ms` from now. A pause below 5 s stays unchanged. */
+/**
+ * Returns how many milliseconds a loop pauses in an idle process. The pause ends at the last multiple of 5 s that is at most `ms` from now.
+ * An `ms` below 5 s is returned unchanged.
+ */
 export function pauseAtRest(ms: number, nowMs: number): number {
   if (ms < REST_STEP_MS) return ms;
   return Math.floor((nowMs + ms + EARLY_MS) / REST_STEP_MS) * REST_STEP_MS - nowMs;
@@ -58,8 +61,8 @@ function msOf(pause: Pause): number {
 }
 
 /**
- * Repeats the work with a pause between the runs. The loop aborts the signal when it stops. A failed run discards the calls of `wake`
- * during it, so that they do not shorten the next pause.
+ * Repeats the work with a pause between the runs. The loop aborts the signal when it stops. If a run fails, calls of `wake` during that run
+ * are ignored, so that they do not shorten the next pause.
  */
 export function startLoop(
   work: (signal: AbortSignal) => Promise<unknown>,

@@ -11,8 +11,8 @@ export const metrics = new Registry();
 
 // Only the main thread collects default metrics, because Prometheus scrapes no other thread.
 if (isMainThread) {
-  // Disables the library's lag histogram, because it would wake an idle process. `tollgate_event_loop_lag_seconds` replaces it
-  // (core/base/watchdog.ts).
+  // Disables the event-loop-lag histogram of the library prom-client, because that histogram would wake an idle process.
+  // `tollgate_event_loop_lag_seconds` replaces it (core/base/watchdog.ts).
   collectDefaultMetrics({ register: metrics, eventLoopMonitoringPrecision: 2 ** 31 - 1 });
   for (const { name } of metrics.getMetricsAsArray())
     if (name.startsWith('nodejs_eventloop_lag')) metrics.removeSingleMetric(name);

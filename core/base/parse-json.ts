@@ -1,4 +1,4 @@
-/** Parses JSON; returns undefined for anything else. Reads NaN and Infinity as unknown, because Python writes them for counts that it could not compute. */
+/** Parses JSON; returns undefined for anything else. Reads NaN and Infinity as null, because Python writes them for counts that it could not compute. */
 export function parseJson(text: string): unknown {
   const read = parseStrictly(text);
   if (read !== undefined) return read;

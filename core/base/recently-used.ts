@@ -1,7 +1,9 @@
 /**
- * Caches values by name: at least those of the `atLeast` names used last, and at most twice as many. There are two generations, and a full
- * newer one replaces the older one. A single Map is slower. If entries are deleted one by one, or moved to its end at each use, it rebuilds
- * its table again and again. A search for its first entry then reads all deleted ones.
+ * Caches values by name. It keeps at least the values of the `atLeast` most recently used names, and at most twice as many. New values
+ * enter the newer of two maps. Once the newer map is full, it replaces the older one.
+ *
+ * A single Map is slower, because deleting single entries, or moving them to the end at each use, makes the Map rebuild its table
+ * repeatedly. Finding its first entry then requires reading all deleted entries.
  */
 export class RecentlyUsed<V> {
   #newer = new Map<string, V>();

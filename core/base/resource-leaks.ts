@@ -15,7 +15,7 @@ const leftOpen = new Counter({
   registers: [metrics],
 });
 
-/** Node's names of resources that end automatically soon. */
+/** The kinds of resources, as Node names them, that end soon without being closed. */
 const PASSING = /^(Immediate|FSReq\w+|\w+ReqWrap|\w*ConnectWrap)$/;
 
 let log: Logger | undefined;
@@ -27,7 +27,10 @@ export function countResourceLeaks(toLog: Logger): void {
   log = toLog;
 }
 
-/** Runs a policy's or plugin's work for a configuration. Counts the resources that it leaves open, if it opens them at once and they keep the process alive. */
+/**
+ * Runs the work of a policy or plugin for a configuration. Counts the resources that the work opens, leaves open and that keep the process
+ * alive. Resources that it opens later, such as after an `await`, are not counted.
+ */
 export function detectLeaks<T>(owner: string, work: () => T): T {
   if (log === undefined) return work();
   const before = process.getActiveResourcesInfo();
@@ -61,7 +64,7 @@ function note(by: string, resource: string, count: number): void {
   found.set(by, left);
 }
 
-/** Logs one line for each policy or plugin that left resources open, even if several pipelines have the same policy. */
+/** Logs one line for each policy or plugin that left resources open. A policy in several pipelines gets one line with the sum. */
 function logFound(): void {
   for (const [by, left] of found)
     log?.warn({ by, left }, 'a policy or plugin left resources open after a reload; each reload adds more');

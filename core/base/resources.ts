@@ -1,7 +1,7 @@
 /** Stops something that was started. Resolves when it has stopped. */
 export type Stop = () => Promise<void>;
 
-/** The open resources of a process. `close` closes them in one place, the last opened first. */
+/** The open resources of a process. One call of `close` closes all of them, the last opened first. */
 export interface Resources {
   /** Registers a resource that `close` will close, and returns it. */
   keep<T extends { readonly stop: Stop }>(resource: T): T;

@@ -6,7 +6,7 @@ export type Settings<S extends object> = S extends { readonly type: 'object' } &
   ? FromSchema<S, { keepDefaultedPropertiesOptional: false }>
   : unknown;
 
-/** A JSON Schema (draft 7) of an object, written as a literal so that its type is known. */
+/** A JSON Schema (draft 7) of an object. Code writes it as a literal, so that TypeScript can derive the type of the values. */
 export type Schema = object;
 
 /** One problem of a value: the path of the invalid part, such as `timeouts.connect`, and what was expected there. */
@@ -28,7 +28,7 @@ export interface NameUse {
   readonly path: readonly (string | number)[];
 }
 
-/** Checks a value against a schema. @param names receives every use of a name in the value */
+/** Checks a value against a schema. @param names the list to which the check adds each upstream or model name that it finds in the value */
 export type Check<T> = (
   value: unknown,
   names?: NameUse[],
@@ -73,9 +73,10 @@ export function parseDuration(text: string): number {
 }
 
 /**
- * Returns a check that compiles its schema at the first value, because a process has many schemas and checks few values at the start. The
- * check copies the value, fills in defaults and never coerces types. The caller names `T`, the schema's `Settings`, because TypeScript
- * cannot compute it for a generic schema.
+ * Returns a check that compiles its schema at its first value, because a process has many schemas and checks few values at the start. The
+ * check copies the value, fills in defaults and never coerces types.
+ * The caller states the type `T` of the checked values. It should be the `Settings` of the schema, which TypeScript cannot compute for a
+ * generic schema.
  */
 export function compileCheck<T>(schema: Schema): Check<T> {
   const check = compileCheckInPlace<T>(schema);

@@ -16,8 +16,8 @@ import {
 /** How long the watchdog waits for a stack trace. The inspector never answers while the process runs code outside of JavaScript. */
 const STACK_WITHIN_MS = 1_000;
 /**
- * The most milliseconds that one check of the watchdog adds to the measured length of a block. If the pause between checks is longer, that
- * pause is the limit.
+ * The most milliseconds that one check of the watchdog adds to the measured length of a block. If the planned time between two checks is
+ * longer than this number, that time is the limit instead.
  */
 const COUNTED_MS = 500;
 const FRAMES_TOLD = 8;
@@ -90,7 +90,7 @@ function longestOwner(): string {
   return [...ranMs].reduce((longest, other) => (other[1] > longest[1] ? other : longest))[0];
 }
 
-/** Returns the owner whose code the process has noted. If that is Tollgate, returns the plugin from the stack trace, if there is one. */
+/** Returns the given owner of the code. If that owner is Tollgate, returns the plugin instead, if there is one. */
 function nameOf(owner: string, plugin: string | undefined): string {
   return owner === owners[0] ? (plugin ?? owner) : owner;
 }
@@ -98,7 +98,8 @@ function nameOf(owner: string, plugin: string | undefined): string {
 async function tellBlock(forMs: number, entered: string, atBeat: number | undefined): Promise<void> {
   const owner = longestOwner();
   const taken = await stackOfProcess();
-  // Discards a stack trace that was taken after the block, or while the code of another owner has run longer, because it shows unrelated code.
+  // Discards the stack trace if the block had already ended, or if the noted owner is not the owner with the most time in it. Such a trace shows
+  // unrelated code.
   const stack = shared[BEAT] === atBeat && entered === owner ? taken : [];
   const plugin = pluginIn(stack) ?? seenPlugin;
   if (beat === atBeat) seenPlugin = plugin;
@@ -109,8 +110,9 @@ async function tellBlock(forMs: number, entered: string, atBeat: number | undefi
 }
 
 /**
- * Returns the plugin with the innermost frame of the stack; undefined if none. The stack is needed because the process notes only adapters
- * and policies, and not after an `await`.
+ * Returns the plugin whose code is innermost in the stack; undefined if the stack has none.
+ * The stack is needed because the process notes a plugin only while it loads, starts or checks the plugin. It notes no owner of code that
+ * continues after an `await`.
  */
 function pluginIn(stack: readonly Frame[]): string | undefined {
   for (const { file } of stack)

@@ -25,15 +25,18 @@ import {
 const shared = new Int32Array(new SharedArrayBuffer(4 * Int32Array.BYTES_PER_ELEMENT));
 
 /**
- * How often, in milliseconds, the process increments its number in the shared memory, and how often the watchdog thread checks it. Both
- * happen less often in an idle process, because each wakes it.
+ * How often, in milliseconds, the process increments its heartbeat counter in the shared memory, and how often the watchdog thread checks
+ * the counter. Both happen less often in an idle process, because each of them wakes it.
  */
 const BUSY_EVERY_MS = 125;
 const IDLE_EVERY_MS = 1_000;
 const IDLE_AFTER_MS = 5_000;
 /** How long the process must have had no open request before its loops pause longer. */
 const RESTS_AFTER_MS = 10_000;
-/** The event loop counts as blocked only after this many pauses between two checks, because the timers of process and watchdog are not synchronized. */
+/**
+ * How many heartbeat intervals must pass without a heartbeat before the event loop counts as blocked. It is above 1, because the timers of
+ * the process and the watchdog are not synchronized.
+ */
 const PAUSES_IN_BOUND = 2.5;
 /** How long the event loop may be blocked before the process serves clients, while it loads modules and compiles configurations. */
 const START_BOUND_MS = 10_000;
@@ -93,7 +96,10 @@ export function watchPlugin(plugin: string, file: string): void {
 }
 
 interface Watchdog {
-  /** Switches the watchdog to its shorter bound, because clients are served from now on. While no request is open, background loops pause longer. */
+  /**
+   * Limits how long the event loop may be blocked to a shorter time than at the start, because the process serves clients from now on.
+   * While no request is open, background loops pause longer.
+   */
   serving(requests: OpenRequests): void;
   readonly stop: Stop;
 }
@@ -140,7 +146,7 @@ export function startWatchdog(log: Logger): Watchdog {
     serving: (open) => {
       boundMs = SERVING_BOUND_MS;
       requests = open;
-      // Applies the watchdog's new bound at once, because the first client may arrive before the process next increments its number.
+      // Applies the watchdog's shorter limit for a block at once, because the first client may arrive before the next heartbeat of the process.
       beatNow();
       open.onBegin(() => {
         hasBegun = true;

@@ -1,4 +1,4 @@
-/** Waits at most `ms` for work, then throws what `whenLate` returns. It ignores a later result of the work. */
+/** Waits at most `ms` milliseconds for the work to finish. After that, throws the error that `whenLate` returns and ignores any later result of the work. */
 export function withTimeout<T>(work: PromiseLike<T>, ms: number, whenLate: () => Error): Promise<T> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => reject(whenLate()), ms);

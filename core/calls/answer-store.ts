@@ -33,9 +33,9 @@ interface OfAccount {
 
 /**
  * Stores answers of this process for clients that repeat a call with its Idempotency-Key, by the reservation of the first call. Bytes and
- * age are limited. A new answer replaces the oldest ones of the account whose answers take most bytes, so that no account displaces those
- * of a smaller one. The store also knows which of these calls are open, so that a repetition can wait. Callers must query the ledger first,
- * because the ledger decides which key may get an answer.
+ * age are limited. A new answer displaces the oldest answers of the account with the most stored bytes, so a large account cannot displace
+ * a small one's answers. The store also knows which calls with an Idempotency-Key are still open, so that a repetition can wait. Callers
+ * must query the ledger first, because the ledger decides which key may get an answer.
  */
 export class AnswerStore {
   readonly #limits: AnswerStoreLimits;

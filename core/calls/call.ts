@@ -28,7 +28,7 @@ import type { CallTrace, MadeAttempt } from './made-attempt';
 import type { NewIds } from './new-ids';
 import type { VendorResource } from './vendor-resources';
 
-/** The call field that model-request writes: the call as the upstream gets it. reserve-settle may lower its output limit. */
+/** The call as the upstream gets it; the policy model-request writes this call field. The policy reserve-settle may lower the output limit in it. */
 export interface ModelRequest extends UpstreamCall, AskedFor {
   /** The prefixes of the names of headers that the gateway forwards in both directions. */
   readonly forwardHeaderPrefixes: readonly string[];
@@ -55,7 +55,7 @@ export interface ModelRequest extends UpstreamCall, AskedFor {
 
 /** The only upstream and credential with which a call can use an object that a vendor stores. */
 export interface PinnedPlace extends Pick<VendorResource, 'upstream' | 'credential'> {
-  /** The member of the request that names the object. */
+  /** The member of the request that names the vendor's object. */
   readonly param: string;
 }
 
@@ -77,7 +77,7 @@ export interface Settlement {
   readonly billing: Ending['billing'];
 }
 
-/** The call field that reserve-settle writes: the hold that covers the call. */
+/** The hold that covers the call; the policy reserve-settle writes this call field. */
 export interface Reservation {
   readonly rid: string;
   /** What to do with a stream whose client disconnects: `settle` charges what the upstream has probably produced, `drain` reads the stream to its end. */
@@ -86,7 +86,7 @@ export interface Reservation {
   settle(ending: Ending): MaybeLater<Settlement>;
 }
 
-/** The call field that token-metering writes: the usage of the running attempt. */
+/** The usage of the running attempt; the policy token-metering writes this call field. */
 export interface UsageCounter {
   /** Discards all counts, because failover tries another candidate. */
   begin(candidate: Candidate): void;
@@ -120,17 +120,17 @@ interface AttemptEnd extends Omit<Attempt, 'outcome'> {
 
 /** Why the gateway chose the upstreams of a call. These facts are metadata and part of the usage record. */
 export interface RoutingFacts {
-  /** The first candidates of the ranking, best first, from strategy-routing. docs/routing.md explains the scores. */
+  /** The first candidates of the ranking, best first. The policy strategy-routing sets them; docs/routing.md explains the scores. */
   candidates: readonly { readonly upstream: string; readonly score: number }[];
   /** The number of all candidates in the ranking. */
   of: number;
-  /** Every attempt, in order, from failover. */
+  /** Every attempt, in order. The policy failover adds them. */
   readonly attempts: AttemptEnd[];
-  /** The whole ranking, from strategy-routing; undefined unless the client asks for it and its key may debug. */
+  /** The whole ranking. The policy strategy-routing sets it; undefined unless the client requests it and its key may debug. */
   explained: RoutingExplanation | undefined;
   /** How often the client's SDK says it has retried; undefined for a first attempt or if the SDK does not say. */
   clientRetry: number | undefined;
-  /** The intent of a call (its Idempotency-Key), from reserve-settle. A late settle and a recovery read it from the usage record. */
+  /** The intent of a call (its Idempotency-Key). The policy reserve-settle sets it. A late settlement and a recovery read it from the usage record. */
   intent: Intent | undefined;
 }
 
@@ -153,7 +153,7 @@ export interface RoutingExplanation {
   readonly leftOut: readonly { readonly upstream: string; readonly why: string }[];
 }
 
-/** The call field that failover writes: the upstream's answer. The gateway has read its first content, and has sent nothing to the client yet. */
+/** The upstream's answer; the policy failover writes this call field. The gateway has read the first content, but has sent nothing to the client yet. */
 export type Answer = {
   readonly candidate: Candidate;
   readonly status: number;
@@ -161,7 +161,7 @@ export type Answer = {
 } & (
   | {
       readonly kind: 'stream';
-      /** The events up to the first content, which the gateway holds back. It empties the list when it sends them, because a stream may last long. */
+      /** The events up to the first content, which the gateway holds back. It empties this list after sending, to free the memory during a long stream. */
       readonly head: NotedEvent[];
       readonly events: EventReader;
       readonly chunks: ChunkReader;
@@ -236,9 +236,9 @@ export function mayBeField(name: string): boolean {
 
 /** What the policies of a pipeline announce to earlier steps and to the gateway's own API, according to their settings. */
 export interface Declared {
-  /** How many calls and other requests of a key and of an account may run at once; from key-auth. */
+  /** How many calls and other requests of a key and of an account may run at once. The policy key-auth announces it. */
   readonly concurrentCalls?: ConcurrencyLimits;
-  /** Whether strategy-routing also sends calls to upstreams that speak another protocol than the client. */
+  /** Whether the policy strategy-routing also sends calls to upstreams that speak another protocol than the client. */
   readonly translates?: true;
 }
 
@@ -247,7 +247,10 @@ export interface CallFacts {
   strategy: string | undefined;
   attempts: number;
   upstream: string | undefined;
-  /** The features of the request that a translated request guarantees less strictly than the client asked, in the client's words. */
+  /**
+   * The features of the request for which a translated request gives a weaker guarantee than the client requested. Each has its name in the
+   * client's protocol.
+   */
   weakened: readonly string[];
   model: string | undefined;
   fallback: boolean;
@@ -262,14 +265,14 @@ export interface CallFacts {
   /** How many milliseconds the gateway itself took until it wrote the head of an upstream's answer: the whole time without `waitedMs`. */
   addedMs: number | undefined;
   readonly routing: RoutingFacts;
-  /** Every request to an upstream, in order, from failover. Each is recorded, because vendors charge for each. */
+  /** Every request to an upstream, in order, from the policy failover. Each request is recorded, because vendors charge for each. */
   readonly made: MadeAttempt[];
-  /** The id of the hold; set once the ledger has accepted it. From then on, the settle writes the usage record. */
+  /** The id of the hold; set once the ledger has accepted the hold. From then on, the settlement writes the usage record. */
   reservationId: string | undefined;
-  /** The ids of the session and the agent in recorded form, from model-request. */
+  /** The ids of the session and the agent as the usage record stores them (`SessionIds.recorded`). The policy model-request sets them. */
   sessionId: string | undefined;
   agentId: string | undefined;
-  /** How the call was charged, from reserve-settle; undefined if there was no reservation. */
+  /** How the call was charged. The policy reserve-settle sets it; undefined if there was no reservation. */
   billing: Ending['billing'] | undefined;
   usage: Usage | undefined;
   /** The amount that the customer is charged for the call, in 1e-8 USD. */
@@ -343,7 +346,7 @@ export class Call implements Partial<CallFields> {
   /** The call's index in the set of open calls; -1 before it is in the set. */
   place = -1;
 
-  /** The candidate to which failover sends a copy of the call after its end; chosen by strategy-routing. */
+  /** The candidate to which the policy failover sends a copy of the call after the call has ended. The policy strategy-routing chooses it. */
   mirror: Mirror | undefined;
 
   /** The upstream side of the client's WebSocket; undefined if the client sent the call over HTTP. */
@@ -352,7 +355,7 @@ export class Call implements Partial<CallFields> {
   /** Collects the ids of vendor objects that the answer creates; undefined if it creates none. */
   newIds?: NewIds | undefined;
 
-  /** The memory that failover has reserved for bytes of the answer that wait for the client. */
+  /** The memory that the policy failover has reserved for bytes of the answer that wait for the client. */
   room: AnswerRoom | undefined;
 
   /** The trace of the call; undefined if it is not sampled. */
@@ -394,12 +397,18 @@ export class Call implements Partial<CallFields> {
     return this.trace?.traceId;
   }
 
-  /** Notes that a step runs. If the client disconnects meanwhile, the step itself handles that, and the end-of-call handlers run after the step. */
+  /**
+   * Records that a step (a policy's part of the call) runs. If the client disconnects during the step, the step handles that. The
+   * end-of-call handlers run after the step.
+   */
   beginStep(): void {
     this.#isInStep = true;
   }
 
-  /** Notes that a step has ended. `continues`: another step follows at once, so the call does not end here even if the client has disconnected. */
+  /**
+   * Records that a step (a policy's part of the call) has ended. `continues` means that another step follows at once. The call then does
+   * not end here, even if the client has disconnected.
+   */
   endStep(continues = false): void {
     this.#isInStep = false;
     if (this.#isClosed && !continues) void this.end();
@@ -441,7 +450,10 @@ export class Call implements Partial<CallFields> {
     this.#whenCutOff.push(listener);
   }
 
-  /** Calls the listener when the client disconnects, or at once if it already has. Returns a function that removes it. Costs less than `left`. */
+  /**
+   * Calls the listener when the client disconnects, or at once if the client already has. Returns a function that removes the listener.
+   * Costs less than the signal `left`.
+   */
   onLeave(listener: () => void): () => void {
     if (this.#hasLeft) listener();
     else {
@@ -501,7 +513,7 @@ export class Call implements Partial<CallFields> {
     return this.#ending;
   }
 
-  /** Runs the first `left` end-of-call handlers, the last of them first. A handler that fails does not stop the others. */
+  /** Runs the end-of-call handlers with an index below `left`, the last one first. A handler that fails does not stop the others. */
   #finish(endings: readonly EndingWork[], left: number): MaybeLater<void> {
     for (let at = left - 1; at >= 0; at -= 1) {
       try {

@@ -77,10 +77,10 @@ export function furtherModels(
 const NO_EXTRAS: readonly Extra[] = [];
 const NOTHING: readonly string[] = [];
 
-/** Returns the names of a call's extras (what the vendor charges separately) that have no price at the candidate and that no usage report counts. */
+/** Returns the names of a call's extras (what the vendor charges separately) that the candidate has no price for and no usage report counts. */
 export function unpricedUnseen({ extras = NO_EXTRAS }: CostFactors, candidate: Candidate): readonly string[] {
   if (extras.length === 0) return NOTHING;
-  // Skips extras with meters, because usage reports count their tokens separately.
+  // Skips extras (items that the vendor charges separately) that have meters, because usage reports count the tokens of those extras.
   return extras.flatMap((extra) => (extra.meters !== undefined || isPriced(extra, candidate) ? [] : extra.name));
 }
 
@@ -96,7 +96,7 @@ function withVariants(candidates: readonly Candidate[], { asked }: CostFactors):
   });
 }
 
-/** The member of a request that asks for each kind of variant (service tier, speed, region). All protocols use the same names. */
+/** The member of a request that selects each kind of variant (service tier, speed, region). All protocols use the same member names. */
 const MEMBERS = { tier: 'service_tier', speed: 'speed', geo: 'inference_geo' } as const;
 
 /** Rejects a call if its key may not use the model. Reads the key's settings again before it rejects, because newer ones may allow the model. */
@@ -119,7 +119,10 @@ function notAllowed(modelRequested: string): GatewayError {
   });
 }
 
-/** Returns the entries of the model that the client's key must allow. They belong to the model name in the request, even if a rollout replaces the model. */
+/**
+ * Returns the model entries that the settings of the client's key must allow. If a rollout replaces the model, these are still the entries
+ * of the model name in the request.
+ */
 export function askedFor(
   { catalog }: { readonly catalog: Catalog },
   { candidates, request, facts }: Pick<Call, 'facts'> & Pick<CallFields, 'candidates' | 'request'>,
@@ -145,8 +148,8 @@ export function refusedVersion(
 }
 
 /**
- * Returns the candidate whose upstream stores the vendor object that a call names, with the credential that created the object. The
- * upstream may be ejected (paused after failures), because no other candidate can answer.
+ * Returns the candidate whose upstream stores the vendor object that a call names, with the credential that created the object. Ejected
+ * upstreams (paused after failures) are not excluded, because no other candidate can answer.
  * @throws MODEL_NOT_SUPPORTED, ALL_PROVIDERS_FAILED, UPSTREAM_RATE_LIMITED
  */
 export function keptCandidate<C extends Pick<Candidate, 'upstream'>>(

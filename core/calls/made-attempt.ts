@@ -7,7 +7,7 @@ import type { TraceHeaders } from '../traces/tracing';
 import type { AttemptOutcome } from '../wire/dial-failure';
 import type { ExchangeHead } from '../wire/upstream-exchange';
 
-/** One request to an upstream. The gateway sets its members as it learns them. */
+/** One request to an upstream. The gateway sets the members of this object as their values become known. */
 export interface MadeAttempt {
   readonly candidate: Pick<Candidate, 'upstream' | 'model' | 'adapter'>;
   readonly startedAtMs: number;
@@ -23,7 +23,7 @@ export interface MadeAttempt {
   costE14: bigint | undefined;
 }
 
-/** Returns an attempt that begins now. Its outcome is `cancelled` until it has another one. */
+/** Returns an attempt that begins now. Its outcome is `cancelled` until the gateway sets a different outcome. */
 export function beginAttempt(candidate: MadeAttempt['candidate'], cause: AttemptCause): MadeAttempt {
   return {
     candidate,

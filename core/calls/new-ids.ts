@@ -17,14 +17,17 @@ interface FoundId {
   readonly areItemsWritten: boolean;
 }
 
-/** The most characters of an id. Longer ids are ignored, because they are no real ids and would fill the memory. */
+/** The most characters of an id. Longer ids are ignored, because vendors use no such ids and they would fill the memory. */
 const MAX_ID_LENGTH = 1_000;
 /** The most items of one answer. Further items are ignored, because their ids would fill the memory; clients cannot name them in calls. */
 const MAX_ITEMS = 500;
-/** The most characters of an event that is parsed as a whole. A larger event may repeat the whole request. */
+/**
+ * The most characters of an event that the gateway parses as a whole. From a larger event, which may repeat the whole request, it reads
+ * only the ids. It ignores a larger event without a name.
+ */
 const MAX_PARSED_EVENT = 256 * 1024;
 
-/** Collects the ids of vendor objects that the answers to one call create. Only calls that can create objects have one. */
+/** Collects the ids of vendor objects that the answers to one call create. Only calls that can create objects have such a collector. */
 export class NewIds {
   readonly #rules: readonly (readonly [SharedObject, KeptRule])[];
   readonly #items: RequestTable['items'];
@@ -82,7 +85,7 @@ export class NewIds {
     this.#newest.set(kind, found);
   }
 
-  /** Adds an item to the newest vendor object of its kind, if the same upstream created that object. */
+  /** Adds an item to the newest vendor object of the given kind, if the same candidate created that object. */
   #noteItem(candidate: Candidate, kind: SharedObject, item: unknown): void {
     const id = memberOf(item, 'id');
     const owner = this.#newest.get(kind);

@@ -16,7 +16,7 @@ export class OpenCalls {
     return { calls: this.#calls.size, streams };
   }
 
-  /** Adds a call, and removes it at its end. It is added first, so its end-of-call handler runs last. */
+  /** Adds a call, and removes the call when it ends. A call must be added before its other end-of-call handlers, so that this removal runs last. */
   add(call: Call): Call {
     this.#calls.add(call);
     call.onEnd(() => {
@@ -41,10 +41,13 @@ export class OpenCalls {
   }
 }
 
-/** The most unstreamed calls of one account that a process continues after their clients disconnected. It then refuses further ones. */
+/**
+ * The most unstreamed calls of one account that a process continues after their clients disconnected. At this number, new unstreamed calls
+ * of the account are refused.
+ */
 export const MAX_DETACHED_CALLS = 8;
 
-/** Counts by account the unstreamed calls of this process whose answers it reads to their end although the clients have disconnected. */
+/** Counts detached calls by account: unstreamed calls whose clients have disconnected, and whose answers this process still reads to their end. */
 class DetachedCalls {
   readonly #counts = new Map<string, number>();
 
@@ -66,5 +69,5 @@ class DetachedCalls {
   }
 }
 
-/** The counts of calls without a client in this process, which all its pipelines share. */
+/** The counts of calls whose clients have disconnected. All pipelines of this process share them. */
 export const DETACHED_CALLS = new DetachedCalls();

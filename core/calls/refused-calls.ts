@@ -8,9 +8,9 @@ import { insertUsage } from '../ledger/outbox/rows';
 import type { UsageRecord } from './usage-record';
 
 /**
- * Writes usage records of calls that the gateway refused before a reservation, in bounded batches and without a guarantee; money never
- * depends on these records. The first five calls of one key, error code and second have one record each. The rest share one record that
- * counts them.
+ * Writes usage records of calls that the gateway refused before a reservation, in bounded batches. Records may be lost, because money never
+ * depends on them. The first five calls with the same key, error code and second have one record each. All further calls of that second
+ * share one record that counts them.
  */
 export interface RefusedCalls {
   add(record: UsageRecord): void;
@@ -26,7 +26,10 @@ const droppedRecords = new Counter({
 interface RefusedCallsOptions {
   readonly database: Knex;
   readonly log: Logger;
-  /** The most records that wait for the database, and the most groups that are summed. Further records are dropped and counted as dropped. */
+  /**
+   * The most records that wait for the database, and the most groups (key, error code and second) with a sum. Further records are dropped
+   * and counted as dropped.
+   */
   readonly maxWaiting?: number;
   readonly writeEveryMs?: number;
   readonly nowMs?: () => number;
@@ -93,7 +96,10 @@ export function startRefusedCalls(options: RefusedCallsOptions): RefusedCalls {
   };
 }
 
-/** Returns whether a sum may count the record. A LEDGER_UNAVAILABLE call may learn its reservation later, so it needs its own record. */
+/**
+ * Returns whether the record may be part of a sum. A call refused with LEDGER_UNAVAILABLE may still turn out to have a reservation, so it
+ * needs its own record.
+ */
 function isOneOfManyAlike({ errorCode }: UsageRecord): boolean {
   return errorCode !== 'LEDGER_UNAVAILABLE';
 }
@@ -115,8 +121,8 @@ class SummedRefusals {
   constructor(private readonly maxGroups: number) {}
 
   /**
-   * Adds a record of the current second. Returns whether to write the record alone (`single`), a sum counts it (`summed`), or its group had
-   * no room (`dropped`).
+   * Adds a record of the current second. Returns `single` if the caller must write the record alone, `summed` if a sum counts it, `dropped`
+   * if there was no room for its group.
    */
   add(record: UsageRecord, second: number): 'single' | 'summed' | 'dropped' {
     const id = `${record.keyId} ${record.errorCode ?? ''} ${second}`;
@@ -129,8 +135,8 @@ class SummedRefusals {
       group.recorded += 1;
       return 'single';
     }
-    // The sum of several calls has no `firstTokenMs`, because one time would count for all of them. It has no session, because the calls may belong
-    // to several sessions.
+    // The sum of several calls has no `firstTokenMs`, because the calls have different times. It has no session, because the calls may belong to
+    // several sessions.
     const unlike = { firstTokenMs: undefined, sessionId: undefined, agentId: undefined };
     group.sum = { ...(group.sum ?? record), ...unlike, calls: (group.sum?.calls ?? 0) + 1 };
     return 'summed';
@@ -140,7 +146,7 @@ class SummedRefusals {
     return this.#groups.size === 0;
   }
 
-  /** Returns the sums of all seconds before `second` and forgets their groups; without an argument, returns all sums. */
+  /** Returns the sums of refused calls of all seconds before `second` and forgets their groups. Without an argument, returns the sums of all seconds. */
   take(second = Number.POSITIVE_INFINITY): readonly UsageRecord[] {
     const sums: UsageRecord[] = [];
     for (const [id, group] of this.#groups) {

@@ -47,7 +47,7 @@ const CACHE_NAME_CHARACTERS = 32;
 
 const PLAIN = /^[A-Za-z0-9._:-]{1,64}$/;
 
-/** Converts clients' session ids and cache names to the forms that the gateway records or sends. All nodes compute the same, even after a restart. */
+/** Converts clients' session ids and cache names to the forms that the gateway records or sends. The result is the same on every node and after a restart. */
 export class SessionIds {
   readonly #secret: string;
 
@@ -64,7 +64,7 @@ export class SessionIds {
     return `hash:${createHmac('sha256', this.#secret).update(id).digest('base64url')}`;
   }
 
-  /** Returns the name of a part of the vendor's prompt cache that only this account uses; without `name`, the account's default part. */
+  /** Returns a cache name that only this account uses, for the vendor's prompt cache. Without `name`, returns the account's default cache name. */
   cacheName(accountId: string, name?: string): string {
     // This hash has another secret key than the hash of recorded session ids, because clients can read their recorded ids.
     const digest = createHmac('sha256', `cache ${this.#secret}`).update(JSON.stringify([accountId, name]));

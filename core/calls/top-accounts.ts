@@ -69,8 +69,9 @@ interface TopAccountsOptions {
 }
 
 /**
- * Gives the accounts that spend most their own metric series; all others count as `other`. The loop reads the accounts from Postgres, so
- * that all processes choose the same ones. Free series go to the accounts that call first.
+ * Gives the accounts that spend most their own metric series; all other accounts count as `other`. The loop reads these accounts from
+ * Postgres, so that all processes choose the same ones. If fewer accounts have spent anything, the remaining series go to the first
+ * accounts that call.
  */
 export function startTopAccounts({ database, log, most, everyMs = ASKED_EVERY_MS }: TopAccountsOptions): Loop {
   let shown = new Set<string>();

@@ -5,9 +5,9 @@ import type { Pauses } from '../wire/pauses';
 import type { Call, CallFields, Ending, ModelRequest, StreamAnswer } from './call';
 
 /**
- * This file decides who pays for an incomplete answer; docs/money.md, section "Endings". If an upstream breaks off, nothing is charged,
- * unless the client caused it because it did not read. If a client leaves a stream, it pays for what the upstream has probably produced
- * until the gateway cancelled it.
+ * This file decides who pays for an incomplete answer; docs/money.md, section "Endings". If an upstream ends the answer early, nothing is
+ * charged, unless the client caused that by not reading. If a client leaves a stream, the client pays for what the upstream has probably
+ * produced until the gateway cancelled the request.
  */
 
 /** How long the gateway still reads a stream after its client has disconnected, if the stream need not be read to its end. */
@@ -27,8 +27,8 @@ export function drainMs(
 }
 
 /**
- * Returns for how many milliseconds an upstream may be silent before it answers an unstreamed call, because it probably generates a long
- * answer. Returns undefined if the longest allowed answer needs no more than `timeouts.headers`, or for a stream.
+ * Returns how many milliseconds an upstream may take to begin its answer to an unstreamed call, because a long answer takes long to
+ * generate. Returns undefined for a stream. Also returns undefined if even the longest allowed answer fits into `timeouts.headers`.
  */
 export function thinkingMs(request: ModelRequest, candidate: Candidate, health: UpstreamHealth): number | undefined {
   const { headersMs, answerMs } = candidate.upstream.timeouts;
@@ -55,8 +55,8 @@ export function endingOfStream(call: PaidCall, stream: UnfinishedStream, health:
     const ms = performance.now() - headAtMs - (chunks.pauses?.totalMs ?? 0);
     return partial(call, candidate, producedIn(ms, call.request, candidate, health));
   }
-  // If a stopping process ends a stream, the client caused it if the stream waited for the client to read. Otherwise, the client caused the break
-  // only if the gateway paused reading from the upstream for it.
+  // If a stopping process cut the stream off, the client caused the end if the gateway had long waited for the client to read. For any other early
+  // end, the client is the cause only if its slow reading made the gateway pause reading from the upstream for long.
   const isByClient = (isCutOff ? clientPauses : chunks.pauses)?.wasLong === true;
   return isByClient && hasContent ? partial(call, candidate) : RELEASED;
 }

@@ -34,7 +34,7 @@ export interface UsageRecord extends RecordedFields {
 export interface RecordedUsage {
   readonly usage?: Usage;
   readonly billing: UsageRecord['billing'];
-  /** Why the usage may be wrong. Default: `unknown` if the request has a member that is in no table of `core/protocols`. */
+  /** Why the usage may be wrong. Default: `unknown` if the request has a member that no request table in `core/protocols` lists. */
   readonly flags?: readonly string[];
   readonly excessE8?: bigint;
 }
@@ -66,7 +66,10 @@ export function usageRecord(call: Recordable, recorded: RecordedUsage, configRev
   return { ...facts, ...endOfRecord(call, recorded) };
 }
 
-/** Returns the usage record as JSON for a call whose hold stored `facts`. If `routing` occurs twice, parsers use the last one. */
+/**
+ * Returns the usage record as JSON for a call whose hold stored `facts`. The member `routing` may occur twice in the text; JSON parsers
+ * then use the last one.
+ */
 export function recordAfterHold(facts: string, call: Recordable, recorded: RecordedUsage): string {
   return `${facts.slice(0, -1)},${JSON.stringify(endOfRecord(call, recorded)).slice(1)}`;
 }
@@ -111,7 +114,8 @@ function endOfRecord(
 export function factsOfHold(call: Recordable, configRevision: string): string {
   const { facts, key, request } = call;
   const { intent } = facts.routing;
-  // Members with known characters are not JSON-encoded, because this text is written for each call and rarely read.
+  // Members whose values contain only safe characters are written without JSON encoding. This saves time, because this text is written for each call
+  // and rarely read.
   let text = `{"requestId":"${call.id}","createdAt":"${call.createdAt}"`;
   if (key !== undefined) text += `,"accountId":${JSON.stringify(key.accountId)},"keyId":${JSON.stringify(key.keyId)}`;
   text += `,"protocol":"${call.protocol}","path":${quoted(call.path)}`;
@@ -130,8 +134,8 @@ function upstreamCostOf(made: readonly MadeAttempt[]): string {
 }
 
 /**
- * Returns the model runs (passes) of the call; undefined for a single run of the requested model at its normal price, which the
- * columns describe.
+ * Returns the model runs (passes) of the call. Returns undefined for a single run of the requested model at its normal price, because other
+ * columns of the record describe that run.
  */
 function passesOf({ passes }: Usage): UsageRecord['passes'] {
   const [first, ...others] = passes;

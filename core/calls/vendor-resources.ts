@@ -10,7 +10,10 @@ import type { Stop } from '../base/resources';
 import type { SharedObject } from '../protocols/request-table';
 import type { SocketAnswer } from '../wire/upstream-socket';
 
-/** The upstream and credential of a vendor object, and the token counts of the answer that created it; undefined if they are no bound. */
+/**
+ * The upstream and credential of a vendor object, and the token counts of the answer that created it. The counts are undefined unless they
+ * are an upper bound of the object's tokens.
+ */
 export type VendorResource = SocketAnswer;
 
 export interface NewVendorResource extends VendorResource {
@@ -19,7 +22,7 @@ export interface NewVendorResource extends VendorResource {
   readonly id: string;
   /** For how many days the vendor keeps the object. */
   readonly days: number;
-  /** The ids of the object's items. Calls may name each item. */
+  /** The ids of the parts ("items") that the vendor stores with the object, such as messages. Calls may name each item. */
   readonly items: readonly string[];
 }
 
@@ -40,7 +43,7 @@ export interface VendorResources {
    */
   find(accountId: string, kind: SharedObject, id: string): Promise<VendorResource | undefined>;
   /**
-   * Returns the account's items with these ids, by id.
+   * Returns those of the account's items (parts of vendor objects) that have the given ids. The map's keys are the ids.
    * @throws DATABASE_UNAVAILABLE
    */
   findItems(accountId: string, ids: readonly string[]): Promise<ReadonlyMap<string, VendorItem>>;
@@ -64,7 +67,7 @@ const MAX_BATCH = 500;
 const ANSWERS_WITHIN_MS = 250;
 const RETRY_AFTER_MS = 1_000;
 const CLEAR_EVERY_MS = 3_600_000;
-/** How many days the gateway keeps an object longer than the vendor says, because the vendor's days may end later than the gateway's. */
+/** How many days the gateway keeps an object beyond the vendor's stated days, because the vendor's last day may end later than the gateway's. */
 const DAYS_MORE = 1;
 
 const keptIds = new Counter({
@@ -282,9 +285,9 @@ interface StoredItem extends Stored {
 }
 
 /**
- * Finds items of vendor objects by their hashes. The inner query has only the condition on items. With a second condition, Postgres would
- * also read the index of all objects of the account. The hashes come from a subquery, because with many literal hashes Postgres would
- * expect to match most of the table.
+ * Finds items of vendor objects by the items' hashes. The inner query selects only by items. With another condition, Postgres would also
+ * read the index of all objects of the account. The hashes come from a subquery, because with many literal hashes Postgres would expect to
+ * match most of the table.
  */
 const FIND_ITEMS = `
   SELECT replace(item::text, '-', '') AS item, encode(hash, 'hex') AS owner, account_id, upstream, credential, input_tokens,

@@ -15,7 +15,7 @@ const NATIVE: ExtensionContract = {
   optional: ['sign'],
 };
 
-/** The contract of an adapter that translates its own dialect. */
+/** The contract of an adapter that translates between the gateway and a dialect (an upstream's own protocol). */
 const TRANSLATING: ExtensionContract = {
   ...NATIVE,
   functions: ['request', 'authorize', 'judge', 'answer'],

@@ -1,6 +1,7 @@
 /**
- * This file routes a session to the upstream or credential with the highest draw: a rendezvous hash, which the caller multiplies by
- * weights. The gateway stores nothing, and all nodes agree. If an upstream or credential is added or removed, only its own sessions move.
+ * This file routes each session to the upstream or credential with the highest random number. Each number is a hash of both (rendezvous
+ * hashing), adjusted by the caller for weights. The gateway stores nothing, and all nodes compute the same result. If an upstream or
+ * credential is added or removed, only its own sessions move.
  */
 
 /** Returns a 32-bit FNV-1a hash that identifies a session of this key. */
@@ -20,7 +21,7 @@ export function textHash(text: string, before = FNV_OFFSET): number {
   return hash;
 }
 
-/** Returns a number ≥ 0 and < 1 that depends only on both hashes. The mixing is the last step of MurmurHash3. */
+/** Returns a number from 0 to below 1 that depends only on the two given hashes. It mixes their bits as the last step of MurmurHash3 does. */
 export function drawFor(session: number, drawn: number): number {
   let hash = session ^ drawn;
   hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);

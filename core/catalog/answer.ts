@@ -29,12 +29,12 @@ export type AnswerEvent =
   /** An error of the upstream. `body` is what the adapter's `judge` receives; without `body`, it receives the whole event or answer. */
   | { readonly kind: 'error'; readonly error: AnswerError; readonly body?: unknown };
 
-/** The number of UTF-8 bytes of an event's content, if it differs from that of its text. */
+/** The number of UTF-8 bytes of an event's content. It is set only if the event's text has another number of bytes. */
 interface Counting {
   readonly bytes?: number;
 }
 
-/** The kind and first facts of a part that begins. */
+/** The kind of a part that begins and, for a tool call, the id and name of the call. */
 export type OpenPart =
   | { readonly kind: 'text' }
   | { readonly kind: 'reasoning' }
@@ -55,9 +55,9 @@ export interface Citation {
 }
 
 /**
- * `length`: the output limit was reached; `filter`: the vendor's filter stopped the answer; `context`: the context window is full;
- * `broken`: the answer is incomplete, which clients get as an error; `unknown`: a word that the dialect does not know. For `unknown`,
- * clients get `end`, or an error if there is no content.
+ * Why an answer ended. `length`: the output limit was reached; `filter`: the vendor's filter stopped the answer; `context`: the context
+ * window is full; `broken`: the answer is incomplete, which clients get as an error; `unknown`: a word that the dialect does not know. For
+ * `unknown`, clients get `end`, or an error if there is no content.
  */
 export type FinishReason =
   | 'end'
@@ -114,7 +114,7 @@ export interface WrittenCall {
   readonly request: Readonly<Record<string, unknown>>;
 }
 
-/** An event as the client receives it, with its meaning for the gateway. */
+/** An event as the client receives it, with notes on whether it has the stop reason or the final usage. */
 export interface ClientEvent {
   readonly name?: string | undefined;
   /** The event's data: JSON, or `[DONE]`. */

@@ -33,7 +33,7 @@ export interface RecordedAttempt {
   /** Milliseconds until the upstream answered or failed. */
   readonly ms: number;
   readonly upstreamRequestId?: string | undefined;
-  /** The usage of the attempt, as the list of passes that a usage record has; absent if unknown. */
+  /** The usage of the attempt: a list of passes (model runs), in the form of a usage record; absent if unknown. */
   readonly passes?: readonly Readonly<Record<string, string | number | undefined>>[] | undefined;
   /** Whether the upstream reported the whole usage of the attempt. */
   readonly isReported: boolean;

@@ -15,7 +15,7 @@ type Translate = (typeof TRANSLATE)[number];
 
 /** How much detail of an image the model sees, in the vendors' words. An image without such a word gets `auto`. */
 export const DETAILS = ['low', 'high', 'original', 'auto'] as const;
-/** The detail of an image. `most` stands for a word that is unknown or occurs twice. */
+/** The detail level of an image. `most`: the request's word is unknown or occurs twice, so the largest number of tokens is assumed. */
 export type ImageDetail = (typeof DETAILS)[number] | 'most';
 
 export const NORMALIZING = ['nfkc', 'none'] as const;
@@ -31,7 +31,7 @@ interface Timeouts {
   readonly firstTokenMs: number | undefined;
   /** The most milliseconds between two bytes of an answer. */
   readonly idleMs: number;
-  /** The most milliseconds until the head of an unstreamed answer that may be so long that it needs more than `headersMs`. */
+  /** The most milliseconds until the head of an unstreamed answer. It applies if the longest allowed answer may take more than `headersMs`. */
   readonly answerMs: number;
 }
 
@@ -82,9 +82,9 @@ export interface Upstream {
   readonly ignoreUsage: ReadonlySet<string>;
   /** Whether the upstream stops working, and charging, when the gateway cancels a call; undefined if the operator has not configured it. */
   readonly stopsOnCancel?: boolean | undefined;
-  /** Whether a call that names no part of the upstream's prompt cache gets a part that only its account uses. */
+  /** Whether the gateway adds a cache key of the account to calls without a cache key. Other accounts then cannot use the account's cached prompts. */
   readonly isolateCaches?: boolean | undefined;
-  /** Members of requests that the gateway does not know and that cost nothing at this upstream. */
+  /** Names of request members that the gateway does not know, but that cost nothing at this upstream according to its operator. */
   readonly freeMembers?: ReadonlySet<string> | undefined;
   /** Whether requests with tools or members that have no price are forwarded or refused; undefined forwards them. */
   readonly unpricedTools?: UnpricedTools | undefined;
@@ -109,7 +109,7 @@ export interface ModelEntry {
   readonly maxOutput: number;
   /** The protocols in which this upstream serves the model; undefined for all protocols of the upstream. */
   readonly protocols?: readonly Protocol[] | undefined;
-  /** Replaces the upstream's `translate` for this model. */
+  /** The model's own value of `translate`, instead of the upstream's; undefined: the upstream's value applies. */
   readonly translate?: Translate | undefined;
   /** How translated calls set the amount of reasoning for the model; undefined if they must not set it. */
   readonly reasoning?: ReasoningSetting | undefined;
@@ -142,11 +142,11 @@ export interface Candidate {
   readonly dialect?: Protocol | 'own' | undefined;
   /** The model's approximate price at the upstream, for ranking. It is computed once, because every call compares all candidates. */
   readonly rough: RoughPrice;
-  /** Returns what the customer pays for other models of the upstream; undefined: the customer pays the upstream's prices. */
+  /** Returns what the customer pays for any model of the upstream; undefined: the customer pays the upstream's prices. */
   readonly priceOf?: PriceOf | undefined;
 }
 
-/** A cache of model entries by the model name in the answer, for each requested model. Its size is limited, because a vendor may send any name. */
+/** Caches which model entry an answer's model name means, for each requested model. The size is limited, because a vendor may send any name. */
 const ANSWERING = new WeakMap<ModelEntry, Map<string, ModelEntry>>();
 const MAX_ANSWERING = 1_000;
 
@@ -263,7 +263,7 @@ export function buildCatalog(
   };
 }
 
-/** Returns the look-up of an unknown name. It computes the nearest names only when an error needs them. */
+/** Returns the result of looking up an unknown name. The nearest known names are computed only when an error needs them. */
 function unknownName(name: string, exact: ReadonlyMap<string, unknown>): Lookup {
   return {
     unknown: true,

@@ -26,7 +26,7 @@ export interface Conversation {
   readonly seed?: number | undefined;
   readonly reasoning?: Reasoning | undefined;
   readonly verbosity?: 'low' | 'medium' | 'high' | undefined;
-  /** The client's key for the part of the vendor's prompt cache that the call may use. */
+  /** The key with which the client selects a part of the vendor's prompt cache. Calls with the same key share cached prompts. */
   readonly cacheKey?: string | undefined;
   /** An id of the end user, with which the vendor recognizes abuse. */
   readonly user?: string | undefined;
@@ -118,7 +118,7 @@ export interface RefusalPart {
   readonly text: string;
 }
 
-/** An opaque value that only the upstream that made it accepts. */
+/** An opaque value of an upstream. No other upstream accepts it. */
 export interface Signature {
   /** The name of the upstream that made the signature. */
   readonly upstream: string;
@@ -172,7 +172,7 @@ export class NotTranslatable extends Error {
   override readonly name = 'NotTranslatable';
 
   constructor(
-    /** What cannot be translated, in the client's words. A request writer passes a `Feature`, which the gateway replaces by the client's word. */
+    /** The feature that cannot be translated, as the client names it. A request writer passes a `Feature`; the gateway replaces it by that name. */
     readonly what: string,
     /** Why it cannot be translated: the end of a sentence that begins with `what`. */
     readonly why: string,

@@ -12,7 +12,7 @@ export interface CustomerPriceList {
   readonly models: ReadonlyMap<string, Price>;
 }
 
-/** A model at an upstream, with its names and its price there. */
+/** A model at an upstream, with the model's name, aliases and price at that upstream. */
 interface PricedModel {
   readonly name: string;
   readonly aliases: readonly string[];
@@ -42,7 +42,7 @@ interface Made {
   readonly rough: RoughPrice;
 }
 
-/** How many prices are cached for each model, because every account may have a different markup. */
+/** The most prices that are cached for one model. A limit is needed, because every account may have a different markup. */
 const MAX_REMEMBERED = 1_000;
 
 const FACTOR = /^\d/;
@@ -134,7 +134,7 @@ export class CustomerPrices {
 function customerPrice({ name, aliases, price }: PricedModel, { factorE8, models }: CustomerPriceList): Price {
   for (const each of [name, ...aliases]) {
     const own = models.get(normaliseModelName(each));
-    // Copies the upstream's possible tiers, speeds and regions, because an answer's variant does not depend on the customer.
+    // Copies the upstream's possible tiers, speeds and regions into the list's price, because they are the same for every customer.
     if (own !== undefined) return withPossible({ ...own, may: price.may });
   }
   return scaled(price, factorE8);

@@ -115,7 +115,7 @@ export function guardOf(name: string): Guard {
   };
 }
 
-/** Checks the structure of the usage that an adapter returns, because its author may not use a TypeScript compiler. Only the metering checks the counts. */
+/** Checks that the usage from an adapter has the right structure, because no compiler may have checked the adapter. Counts are checked at metering. */
 function mustBePasses({ passes }: Usage): void {
   if (!Array.isArray(passes) || !passes.every(({ counts }) => counts instanceof Map))
     throw new TypeError('expected the adapter to report usage as { passes: [{ counts: Map }] }');

@@ -168,7 +168,7 @@ function maxInForce(cards: readonly RateCard[], meter: TokenMeter, input: number
 /** The longest time for which the vendor may cache the input of a call. */
 export type CacheWrites = 'none' | 'minutes' | 'hour';
 
-/** The input meters that a call with only text may use, by the longest cache time. */
+/** The input meters that may apply to a call with only text. The key is the longest time for which the vendor may cache its input. */
 const TEXT_INPUT: Readonly<Record<CacheWrites, readonly TokenMeter[]>> = {
   none: ['input', 'cacheRead'],
   minutes: ['input', 'cacheRead', 'cacheWrite'],
@@ -183,7 +183,7 @@ export function pricesFor(price: Price, asked: Variant | undefined): readonly Ra
   return asked === undefined ? price.possible : cardsWith(price, asked);
 }
 
-/** Returns the prices of all combinations of possible and requested tiers, speeds and regions; undefined if a requested one has no price. */
+/** Returns the prices for all combinations of tiers, speeds and regions that are possible or requested; undefined if a requested one has no price. */
 export function cardsWith(price: Omit<Price, 'possible'>, asked: Variant): readonly RateCard[] | undefined {
   const names = VARIANTS.map((kind) => [
     undefined,
@@ -230,7 +230,7 @@ export function maxRateE8(cards: readonly RateCard[], meters: readonly TokenMete
 /** An approximate price as plain numbers, for comparing candidates. The gateway never charges with it. */
 export interface RoughPrice extends RoughRates {
   readonly above: (RoughRates & { readonly tokens: number }) | undefined;
-  /** The highest price of an input token, by the longest cache time, because writing input to a cache may cost extra. */
+  /** The highest price of an input token. It depends on the key, the longest cache time, because writing to a cache may cost extra. */
   readonly maxInputRate: Readonly<Record<CacheWrites, number>>;
   readonly maxOutputRate: number;
 }

@@ -89,7 +89,7 @@ export function forEachProtocol<T>(make: (protocol: Protocol) => T): Readonly<Re
   return Object.fromEntries(PROTOCOL_NAMES.map((name) => [name, make(name)])) as Record<Protocol, T>;
 }
 
-/** Returns a sentence for people. It says at which paths clients can call a model that does not speak the protocol of their call. */
+/** Returns a list of paths, as text for people. Clients can call a model at these paths if the model speaks these protocols. */
 export function servedAt(protocols: Iterable<Protocol>): string {
   const paths = [...new Set(protocols)].map((name) => PROTOCOLS[name].path);
   return new Intl.ListFormat('en-GB', { type: 'conjunction' }).format(paths);

@@ -20,7 +20,7 @@ export interface ModelCall {
   readonly query: string;
   /** The headers that the gateway may forward: content-type, accept and those with the vendor's prefix. Names are in lower case. */
   readonly headers: Readonly<Record<string, string>>;
-  /** The raw JSON text of top-level members whose value has at most 4 KiB, by name without escapes. */
+  /** The raw JSON text of top-level members, by member name with JSON escapes decoded. Values above 4 KiB are absent. */
   readonly members: ReadonlyMap<string, string>;
   /** Whether the upstream supports `stream_options.include_usage`. */
   readonly streamUsage: boolean;
@@ -35,7 +35,7 @@ export type BodyEdit =
 export interface UpstreamRequest {
   /** The path and query below the upstream's base URL, for example `/v1/messages?beta=true`. */
   readonly path: string;
-  /** Headers in addition to content-type and accept-encoding, which the gateway sets. `authorize` adds the credential. */
+  /** Request headers of the adapter. The gateway itself adds content-type and accept-encoding; `authorize` adds the credential. */
   readonly headers: Readonly<Record<string, string>>;
   readonly edits: readonly BodyEdit[];
 }
@@ -50,10 +50,10 @@ export interface UpstreamFailure {
   readonly body: unknown;
 }
 
-/** How the gateway reacts to a failure: try the next candidate, relay the failure to the client, or try only larger context windows. */
+/** How the gateway reacts to a failure: try the next candidate, relay the failure, or try only candidates with a larger context window. */
 export type Verdict = 'next' | 'relay' | 'larger-context';
 
-/** What an event means for routing, metering and the end of the stream. An absent member means "no". */
+/** Facts of one stream event that routing, metering and the detection of the stream's end need. An absent flag means "no". */
 export interface EventNote {
   /** Whether text, reasoning, a refusal or tool input begins or continues. After such an event, the gateway cannot try another upstream. */
   readonly content?: boolean;
@@ -92,9 +92,9 @@ export interface Deltas {
 }
 
 /**
- * Speaks a protocol of clients to an upstream. An adapter only writes requests and judges failures. The gateway handles sockets, timeouts,
- * retries, framing, counting and pricing, and it reads the answers of each protocol itself. The adapter is native: either the client uses
- * the upstream's dialect, or the gateway translates between both dialects.
+ * Speaks to an upstream in a protocol that clients also use. The gateway relays calls of this protocol and translates calls of other
+ * protocols into it. An adapter only writes requests and judges failures. The gateway handles sockets, timeouts, retries, framing, counting
+ * and pricing, and it reads the answers of each protocol itself.
  */
 export interface UpstreamAdapter<S extends Schema = Schema> {
   readonly contract: 'upstream/1';
@@ -108,8 +108,9 @@ export interface UpstreamAdapter<S extends Schema = Schema> {
   /** Returns the headers that contain the platform's credential for the upstream. */
   authorize(credential: string, settings: Settings<S>): Readonly<Record<string, string>>;
   /**
-   * Returns more headers that depend on the outgoing request, such as a signature, or on a token that must be fetched. The gateway calls
-   * this function after `authorize`; it must resolve within 10 s. An adapter without the function adds no more headers.
+   * Returns additional headers that depend on the outgoing request, such as a signature, or headers with a token that must be fetched. The
+   * gateway calls this function after `authorize`; it must resolve within 10 s. An adapter without this function adds only the headers of
+   * `authorize`.
    */
   sign?(
     request: UnsignedRequest,
@@ -121,7 +122,7 @@ export interface UpstreamAdapter<S extends Schema = Schema> {
   judge(failure: UpstreamFailure): Verdict;
   /** The hosts whose content the platform's credential opens. The gateway refuses calls that name an image or document on one of them. */
   readonly opens?: readonly OpenedHost[];
-  /** The functions for the adapter's own dialect, if it has no `protocols`. */
+  /** The functions for a dialect that clients cannot use; set for adapters without `protocols`. */
   readonly own?: OwnDialect<S>;
 }
 
@@ -141,7 +142,7 @@ export type OwnDialect<S extends Schema = Schema> = Pick<
   'dialect' | 'request' | 'answer' | 'readError'
 >;
 
-/** A call for an upstream whose dialect clients cannot use. */
+/** A call in the form for an upstream whose dialect no client speaks. The adapter writes its request from the `conversation`. */
 export interface TranslatedCall {
   readonly conversation: Conversation;
   /** The upstream's own name of the model. */
@@ -152,7 +153,7 @@ export interface TranslatedCall {
   readonly upstream: string;
   /** How the request sets the amount of reasoning, as the operator configured; absent if the request must not set it. */
   readonly reasoning?: ReasoningSetting | undefined;
-  /** Notes that the request guarantees less than the client asked for. The gateway reports this to the client and in the usage record. */
+  /** Records that the adapter wrote a weaker request than the client asked for. The gateway reports this to the client and in the usage record. */
   weaken?(feature: Feature): void;
 }
 
@@ -164,7 +165,7 @@ export const REASONING_SETTINGS = ['effort', 'budget'] as const;
 export interface TranslatedRequest {
   /** The path and query below the upstream's base URL. */
   readonly path: string;
-  /** Headers in addition to content-type and accept-encoding, which the gateway sets. `authorize` adds the credential. */
+  /** Request headers of the adapter. The gateway itself adds content-type and accept-encoding; `authorize` adds the credential. */
   readonly headers?: Readonly<Record<string, string>>;
   /** The whole request body, which the gateway sends as JSON. */
   readonly body: Readonly<Record<string, unknown>>;
@@ -221,8 +222,8 @@ export interface FrameDecoder {
 export type AnyAdapter = UpstreamAdapter | TranslatingAdapter;
 
 /**
- * An adapter in the form in which a package exports it. The gateway checks its other members at registration, so that authors' compilers
- * need not compare adapters with different settings.
+ * An adapter as a package exports it, typed by name and contract only. The gateway checks the other members at registration. The authors'
+ * compilers then need not compare the types of adapters that have different settings.
  */
 export type AdapterExport = Pick<AnyAdapter, 'name' | 'contract'>;
 
@@ -261,7 +262,7 @@ export function readUsualError(body: unknown): AnswerError {
 /** The version of the Messages protocol that the gateway sends if the client names none. */
 export const USUAL_VERSION = '2023-06-01';
 
-/** The headers that name the version of the Messages protocol. `protoa-` is the gateway's own spelling of the vendor's prefix. */
+/** The headers that may contain the version of the Messages protocol. `protoa-` is the gateway's own prefix instead of the vendor's `anthropic-`. */
 const VERSION_HEADERS = ['anthropic-version', 'protoa-version'] as const;
 
 /** Returns the protocol version of a call; undefined for all protocols but Messages, because they have none. */
@@ -281,11 +282,11 @@ export function takesVersion(
 
 /** A secret with which an upstream recognizes calls of the platform. */
 export interface Credential {
-  /** The name that the operator gave it, or its source, such as `env NAME`. Operators see the name, but never the value, which may change. */
+  /** The credential's name: chosen by the operator, or else its source, such as `env NAME`. Operators see it, but never the value, which may change. */
   readonly name: string;
   /** The credential's share of the calls, relative to the upstream's other credentials. */
   readonly weight: number;
-  /** The current value; undefined if there is none now. An empty text: the upstream needs no credential. */
+  /** The credential's current value; undefined if it has none now. An empty text means that the upstream needs no credential. */
   readonly value: string | undefined;
   /** Why `value` is undefined; undefined if it is set. */
   readonly missing: string | undefined;
@@ -296,12 +297,12 @@ interface Shown {
   readonly credential: Credential;
 }
 
-/** Returns a copy of an upstream that uses one of its credentials for the next attempt. */
+/** Returns a copy of an upstream whose next attempt uses the given one of its credentials. */
 export function askedWith<U extends Shown>(upstream: U, credential: Credential): U {
   return upstream.credential === credential ? upstream : { ...upstream, credential };
 }
 
-/** Returns a copy of an upstream that has only this credential. */
+/** Returns a copy of an upstream in which the given credential is the only one. */
 export function pinnedTo<U extends Shown>(upstream: U, credential: Credential): U {
   return upstream.credentials.length === 1 ? upstream : { ...upstream, credential, credentials: [credential] };
 }

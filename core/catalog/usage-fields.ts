@@ -25,7 +25,7 @@ interface Field {
   readonly shape: Schema;
   readonly isOptional: boolean;
   readonly audience: Audience;
-  /** The source of the field: the record that a call writes, the ledger's entry, or another table when the record is read. */
+  /** Where the field's value comes from: the record that a call writes, the ledger's entry, or (`read`) another table, joined when a record is read. */
   readonly from: 'record' | 'ledger' | 'read';
   /** The value of a field that is absent from the record. */
   readonly fallback?: number | undefined;
@@ -186,7 +186,7 @@ export function usageShapes(...audiences: readonly Audience[]): Readonly<Record<
 
 const WRITTEN = ENTRIES.filter(([, { from }]) => from !== 'read');
 
-/** The SQL texts for the INSERT of rows from JSON: columns, values, and the types of the JSON members. */
+/** The SQL texts for inserting usage records from JSON: the column names, their values, and the names and types of the JSON members. */
 export const USAGE_SQL = {
   columns: inserted(([, { column }]) => column),
   values: inserted(([name, { fallback }]) =>
@@ -195,7 +195,7 @@ export const USAGE_SQL = {
   types: inserted(([name, { sql }]) => `"${jsonName(name)}" ${sql}`),
 };
 
-/** The columns for COPY, each with the name of its value in the JSON record. */
+/** The columns of usage records for a COPY into Postgres. Each has the name of its value in the JSON record. */
 export const USAGE_COPY = WRITTEN.map(([name, { column, sql, fallback }]) => {
   return { name: jsonName(name), column, sql, fallback };
 });

@@ -1,7 +1,7 @@
 import { mapValues } from '../base/collections';
 
 interface MeterFacts {
-  /** The group of token counts in a usage record that includes the meter. */
+  /** The group to which this meter's tokens belong in a usage record: fresh input, cache read, cache write or output. */
   readonly counts: 'fresh' | 'cacheRead' | 'cacheWrite' | 'output';
   /** The description of the meter's price in the schema of the settings. */
   readonly description: string;
@@ -63,7 +63,7 @@ function metersOf<const C extends MeterFacts['counts']>(counts: C): readonly Met
   return meters.filter((meter) => METERS[meter].counts === counts) as MetersOf<C>[];
 }
 
-/** Returns a record with one value for each meter. */
+/** Returns an object with one member for each meter, whose value `make` returns. */
 export function byMeter<T>(make: (facts: MeterFacts, meter: TokenMeter) => T): Record<TokenMeter, T> {
   return mapValues(METERS, (facts, meter) => make(facts, meter as TokenMeter)) as Record<TokenMeter, T>;
 }
@@ -151,8 +151,8 @@ export function countsIn({ passes }: Usage): Readonly<Partial<Record<Meter, numb
 }
 
 /**
- * Merges two usage reports of one stream. The new report's input counts replace all earlier input counts, unless it has none. The same
- * applies to the output counts.
+ * Merges two usage reports of one stream. The new report's input counts replace all earlier input counts, unless the new report has no
+ * input counts. The same rule applies to the output counts.
  */
 export function mergeUsage(before: Usage, now: Usage): Usage {
   if (now.passes.length === 0) return before;
@@ -161,7 +161,7 @@ export function mergeUsage(before: Usage, now: Usage): Usage {
   if (before.passes.length > now.passes.length) return before;
   if (replaces(now, before)) return now;
   const [known, latest] = [inputOf(before), inputOf(now)];
-  // A report without input tokens, or with 0, does not count for the input. If both reports have the same input, the one with more details counts.
+  // A new report with no input tokens, or with 0, keeps the earlier input counts. If both inputs are equal, the more detailed report is used.
   const isKept = latest ? known === latest && detailsOf(before) > detailsOf(now) : known !== undefined;
   const inputFrom = isKept ? before : now;
   const outputFrom = outputTokens(now) === undefined ? before : now;
@@ -191,8 +191,8 @@ export function mergeUsage(before: Usage, now: Usage): Usage {
 }
 
 /**
- * Returns whether a report has all members of the earlier one and no smaller count. This check is the fast path for most reports, because
- * some streams have one in each event.
+ * Returns whether the new report can replace the earlier one: no member is missing, and no count is smaller. This check handles most
+ * reports without a merge. That saves time, because some streams have a report in each event.
  */
 function replaces(now: Usage, before: Usage): boolean {
   const [pass, ...others] = now.passes;

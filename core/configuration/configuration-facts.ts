@@ -12,7 +12,7 @@ export type ConfigurationFacts = ReadonlyMap<string, string>;
 
 export interface FactChange {
   readonly what: string;
-  /** The earlier value; null if there was none. */
+  /** The value before the change; null if there was none. */
   readonly before: string | null;
   readonly after: string | null;
 }
@@ -53,7 +53,7 @@ export function configurationFacts({
   ]);
 }
 
-/** Returns the facts that were added, removed or changed, in the order of the configuration. */
+/** Returns the settings that were added, removed or changed between two configurations, in the configuration's order. */
 export function changesBetween(before: ConfigurationFacts, after: ConfigurationFacts): FactChange[] {
   const all = new Set([...before.keys(), ...after.keys()]);
   return [...all]
@@ -98,7 +98,7 @@ function inUsd(price: ModelSettings['price']): unknown {
   );
 }
 
-/** Returns a fact for every simple value inside a value, named by its path. */
+/** Returns the simple values inside a nested value as text, each with a name that contains its path. */
 function facts(what: string, value: unknown, written: unknown): Fact[] {
   if (value === undefined) return [];
   if (value === null || typeof value !== 'object') return [[what, shown(value, written)]];
@@ -107,7 +107,7 @@ function facts(what: string, value: unknown, written: unknown): Fact[] {
   return Object.entries(value).flatMap(([name, each]) => facts(`${what} ${name}`, each, memberOf(written, name)));
 }
 
-/** Returns the value as text, or its unreplaced form if that has a variable. */
+/** Returns the value as text. If the file's text for it contains a variable `${NAME}`, returns that text instead. */
 function shown(value: unknown, written: unknown): string {
   return typeof written === 'string' && written.includes('${') ? written : String(value);
 }

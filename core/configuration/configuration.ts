@@ -16,7 +16,7 @@ import { readCatalog, readUpstreams } from './upstreams';
 import { withEmptyMaps, withoutInvalidParts } from './valid-part';
 import { ConfigurationError, type ConfigurationProblem, parseYamlFile } from './yaml-file';
 
-/** A checked configuration. `P` says what is known of its policies: only their shape, or also the functions that prepare them for calls. */
+/** A checked configuration. `P` is the type of its policies: only their descriptions, or also the functions that prepare them for calls. */
 export interface Configuration<P extends PolicyShape = PolicyShape> {
   /** A short hash of the text of gateway.config.yml. */
   readonly revision: string;
@@ -25,15 +25,15 @@ export interface Configuration<P extends PolicyShape = PolicyShape> {
   /** The text of gateway.config.yml. */
   readonly text: string;
   readonly gateway: GatewaySettings;
-  /** The parsed file with its variables unreplaced. All views use it, because replaced values may be secrets. */
+  /** The parsed file with its variables unreplaced. The gateway shows only this form to people, because replaced values may be secrets. */
   readonly written: unknown;
   readonly pipelines: readonly PipelineSettings<P>[];
   readonly catalog: Catalog;
   /** The values of the top-level keys that plugins own, by key. */
   readonly sections: ReadonlyMap<string, unknown>;
-  /** The changes that take effect in stages. At most one of them applies to a call. */
+  /** The rollouts: changes that first apply to only some of the calls. At most one rollout applies to a call. */
   readonly rollouts: readonly Rollout[];
-  /** Settings that are valid but may be unintended. */
+  /** Warnings about settings that are valid but may be unintended. */
   readonly warnings: readonly ConfigurationProblem[];
 }
 
@@ -167,7 +167,7 @@ export function gatewaySchema(sections: Loaded['sections']): typeof GATEWAY_SCHE
   return { ...GATEWAY_SCHEMA, properties: { ...GATEWAY_SCHEMA.properties, ...Object.fromEntries(own) } };
 }
 
-/** Returns empty settings in place of an unreadable file. All loaded policies count as declared, because the file's own list of policies is unknown. */
+/** Returns empty settings for an unreadable file. They declare all loaded policies, because it is unknown which ones the file declares. */
 function nothingBut(policies: readonly PolicyShape[]): GatewaySettings {
   const listener = { port: 0, hostname: '', host: '' };
   const names = policies.map(({ name }) => name);
@@ -196,8 +196,9 @@ export interface Section {
   /** The JSON Schema of the value under the key. */
   readonly schema: Schema;
   /**
-   * Checks what the schema cannot express, after the schema has accepted the value. Paths of problems are relative to the key. The catalog
-   * and the pipelines are undefined if they have mistakes; the check must not report names as missing from them.
+   * Checks what the schema cannot express, after the schema has accepted the value. Paths of problems are relative to the key. If the
+   * catalog or the pipelines have mistakes, their argument is undefined. The check must then not report names of models or pipelines as
+   * unknown.
    */
   readonly check?: (
     value: never,
@@ -209,8 +210,8 @@ export interface Section {
 }
 
 /**
- * Returns a warning for each enabled upstream whose models lack prices for tools that clients may use, because the platform pays for these.
- * An upstream with `unpricedTools` causes none, because its operator has decided.
+ * Returns a warning for each enabled upstream whose models lack prices for tools that clients may use, because the platform pays for such
+ * uses. There is no warning if the operator has set `unpricedTools` at the upstream, because the operator has then decided.
  */
 export function unpricedWarnings(
   upstreams: readonly Upstream[],

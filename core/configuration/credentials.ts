@@ -13,7 +13,7 @@ type Secret =
   | { readonly missing: string }
   | { readonly problem: string; readonly at: 'env' | 'file' };
 
-/** The source of a secret that the gateway reads only once. */
+/** The source of a secret that does not rotate: an environment variable or a file, read once per load of the configuration. */
 interface SecretPlace {
   readonly env?: string;
   readonly file?: string;
@@ -122,7 +122,7 @@ function nameOf({ env, file, command, cloud }: CredentialSettings): string {
   return cloud === undefined ? 'none' : `cloud ${cloud}`;
 }
 
-/** Reads a secret from the file or variable that the configuration names. It refuses all other files and reserved variables of the machine. */
+/** Reads a secret from a variable or file. Refuses files outside of the credentials folder, and variables that the configuration may not name. */
 export function readSecret({ env: name, file = '' }: SecretPlace, { folder, env, nameable }: SecretReading): Secret {
   return name === undefined ? readFromFile(file, folder, env) : readFromEnvironment(name, env, nameable);
 }

@@ -182,8 +182,8 @@ export class ReloadableConfiguration<C extends Configuration> implements LiveCon
   }
 
   /**
-   * Ends a reload that changes nothing, because the watched file equals the active configuration. An operator has already reloaded the
-   * file, or has restored it after the gateway rejected a change.
+   * Ends a file-triggered reload that changes nothing, because the file equals the active configuration. Either an operator has already
+   * reloaded the file, or the file was restored after the gateway rejected a change.
    */
   #keep(): ReloadOutcome {
     this.#lastFailure = undefined;

@@ -47,7 +47,8 @@ interface ReportOptions {
 }
 
 /**
- * Stores in Postgres which configuration this process has in force, on every change and at regular intervals, with the database's clock.
+ * Stores in Postgres which configuration this process has in force, on every change and at regular intervals. Times are those of the
+ * database's clock.
  * @returns a function that stops this
  */
 export function reportConfiguration({ live, source, database, log }: ReportOptions): Stop {

@@ -7,9 +7,9 @@ import type { GatewaySettings } from './schema';
 export interface PolicyShape {
   /** The policy's folder under `policies/` and its name in gateway.config.yml. */
   readonly name: string;
-  /** The question that the policy answers, for documents and the configuration schema. */
+  /** A summary for documents and the configuration schema: the question about a call that the policy answers. */
   readonly summary: string;
-  /** JSON Schema of the policy's `action`; unknown settings are refused. */
+  /** The JSON Schema of the policy's settings (`action` in the configuration). Settings that the schema does not name are refused. */
   readonly schema: Schema;
   readonly needs: readonly CallField[];
   readonly provides: readonly CallField[];
@@ -80,7 +80,7 @@ export function readPipelines<P extends PolicyShape>(
   return pipelines;
 }
 
-/** Reports endpoints that no pipeline uses. Reports none while a pipeline names an unknown endpoint, because that name is probably a misspelled endpoint. */
+/** Reports endpoints that no pipeline uses. Reports none while a pipeline names an unknown endpoint, because a spelling mistake may explain both. */
 function unservedEndpoints({ endpoints, usedEndpoints }: DeclaredNames): LocatedProblem[] {
   if (usedEndpoints.some((each) => !endpoints.includes(String(each)))) return [];
   return endpoints
@@ -160,7 +160,7 @@ function readSteps<P extends PolicyShape>(
   problems: LocatedProblem[],
 ): PipelineSettings<P>['steps'] {
   const there = new Set<string>();
-  // An unknown policy may provide any field, so missing fields of later policies are not reported.
+  // A policy that does not exist could provide any field. Fields that later policies need are therefore not reported as missing.
   let isOrderKnown = true;
   const steps: StepSettings<P>[] = [];
   for (const [index, entry] of settings.policies.entries()) {

@@ -42,8 +42,8 @@ export function priceLists(): readonly PriceList[] {
 type Endpoints = Readonly<Record<string, { readonly models?: Readonly<Record<string, unknown>> } | null>>;
 
 /**
- * Adds the published context, limit and price to each model with `from: vendor`, or `from: vendor/model` if the upstream has another name
- * for it. Values in the configuration take precedence.
+ * Adds the published context, limit and price to each model with `from: vendor`. If the vendor's list has the model under another name, the
+ * setting is `from: vendor/model`. Values in the configuration take precedence.
  */
 export function withPublishedPrices(value: unknown, problems: LocatedProblem[]): unknown {
   const endpoints = memberOf(value, 'serviceEndpoints') as Endpoints | undefined;

@@ -45,7 +45,7 @@ export function readPrice(
   return { ...price, possible: cardsWith(price, {}) ?? [] };
 }
 
-/** Returns every combination with at most one name of each kind, except the empty combination. */
+/** Returns every combination of a tier, a speed and a region in which each may be absent, but not all three. */
 function combinations(names: (kind: (typeof KINDS)[number][0]) => readonly string[]): readonly Variant[] {
   let all: Variant[] = [{}];
   for (const [kind, member] of KINDS)

@@ -7,7 +7,7 @@ import type { ConfigurationProblem, YamlFile } from './yaml-file';
 /** A problem at a path of the parsed file. */
 export type LocatedProblem = Pick<Problem, 'path' | 'message'>;
 
-/** Returns the problems with file, line and column. Each message begins with the path. */
+/** Adds file, line and column to the problems. Each message begins with the path of the setting that has the problem. */
 export function locate(file: YamlFile, problems: readonly LocatedProblem[]): ConfigurationProblem[] {
   return problems.map(({ path, message }) => {
     const where = pathText(path);

@@ -46,7 +46,7 @@ export function reloadOnChange({ live, source, configFolder, isWatching, log }: 
  */
 export function recordReloads(database: Knex, log: Logger): (replacement: Replacement) => Promise<void> {
   return async ({ actor, before, after }) => {
-    // The audit log already has an entry: for the applied revision, or for the reload of the worker to which the operator sent the request.
+    // Reloads by `revision` or `worker` need no entry. The applied revision, or the worker that got the operator's request, has already written one.
     if (actor === 'revision' || actor === 'worker') return;
     const written = database.transaction((transaction) =>
       writeAudit(transaction, {

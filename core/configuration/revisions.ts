@@ -22,7 +22,7 @@ export interface AppliedRevision {
 interface NewRevision extends Pick<AppliedRevision, 'revision' | 'text' | 'actor' | 'note' | 'restores'> {
   /** The objections that the operator overrode by force, for the audit log. */
   readonly objections: readonly string[];
-  /** The numbers of which the newest revision must have one; otherwise nothing is applied. 0 means no revision; undefined permits any number. */
+  /** The permitted numbers of the newest revision; at any other number nothing is applied. 0: no revision yet; undefined: any number. */
   readonly onlyAfter: readonly number[] | undefined;
 }
 
@@ -36,7 +36,7 @@ const COLUMNS = ['number', 'revision', 'created_at as createdAt', 'actor', 'note
 export function applyRevision(database: Knex, given: NewRevision): Promise<Applied> {
   const { revision, text, actor, note, restores, objections, onlyAfter } = given;
   return database.transaction(async (transaction): Promise<Applied> => {
-    // The lock makes processes apply revisions one at a time, because two must not get the same number. Readers do not wait.
+    // The table lock makes processes apply revisions one at a time, because two revisions must not get the same number. Readers do not wait.
     await transaction.raw('LOCK TABLE config_revisions IN SHARE ROW EXCLUSIVE MODE');
     const newest = await newestRevision(transaction);
     if (newest?.revision === revision) return { outcome: 'unchanged', number: newest.number };
@@ -99,7 +99,7 @@ export async function listRevisions(
   );
 }
 
-/** How long a refused revision waits for its next attempt. Its cause may be fixed outside of the revision: a credential's file, an unreachable store. */
+/** How long the node waits before it retries a revision that it refused. The cause may be fixed meanwhile: a credential's file, an unreachable store. */
 const TRY_AGAIN_MS = 30_000;
 
 /** How often the node queries Postgres for a new revision, at the cost of one index lookup. Nodes must follow within a second, even under load. */

@@ -8,7 +8,7 @@ interface SoundPart<T> {
   readonly problems: readonly Problem[];
   /** The value without its invalid parts. A top-level key is absent if it is invalid as a whole. */
   readonly value: Partial<T>;
-  /** The references to names in the value. */
+  /** The places in the value that refer to something by name, such as a pipeline that names an endpoint. */
   readonly names: readonly NameUse[];
 }
 
@@ -16,8 +16,8 @@ interface SoundPart<T> {
 const MAX_ROUNDS = 1_000;
 
 /**
- * Finds every problem of a value, and removes invalid parts until the rest has no problem. It removes an invalid value alone if its object
- * does not require that value.
+ * Finds every problem of a value, and removes invalid parts until the rest has no problem. An invalid member is removed alone if it is
+ * optional. If it is required, the object that contains it becomes invalid, too.
  * @param check the check by the schema, which requires no top-level key
  * @param checkRest the same check as `check`, but with maps that may be empty
  * @param lost paths with unknown values, which are removed without a problem
@@ -35,7 +35,7 @@ export function withoutInvalidParts<T>(
     const names: NameUse[] = [];
     const checked = (round === 0 ? check : checkRest)(rest, names);
     if ('value' in checked) return { problems: problems ?? [], value: checked.value as Partial<T>, names };
-    // Only the problems of the first check count, because later problems result from the removal of invalid parts.
+    // Only the problems of the first round are reported, because later rounds find only problems that the removal of invalid parts causes.
     problems ??= checked.problems.filter((problem) => !isWithout(problem, lost));
     if (checked.problems.some(({ path }) => path.length === 0)) break;
     for (const { path } of checked.problems) takeAway(rest, path);
@@ -43,7 +43,7 @@ export function withoutInvalidParts<T>(
   return { problems: problems ?? [], value: {}, names: [] };
 }
 
-/** Returns the schema with maps that may be empty, because removing an invalid entry must not remove the whole map. */
+/** Returns the schema without its rule that maps must not be empty. A map whose only entry was invalid and was removed then stays valid. */
 export function withEmptyMaps(schema: unknown): object {
   return JSON.parse(JSON.stringify(schema), (_, part: Record<string, unknown> | null) => {
     if (part?.['minProperties'] === undefined || part['maxProperties'] !== undefined) return part;

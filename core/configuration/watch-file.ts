@@ -8,8 +8,9 @@ import type { Stop } from '../base/resources';
 const READ_EVERY_LOOKS = 10;
 
 /**
- * Calls back when a file has changed and two polls have found the same state and content, so that it never reads a half-written file. It
- * polls, because the system reports no change behind a symbolic link (how Kubernetes swaps a ConfigMap) or on another machine's disk.
+ * Calls back when a file has changed and two polls in a row have found the same state and content. The callback therefore never gets a
+ * half-written file. The function polls, because the system reports no change behind a symbolic link (how Kubernetes swaps a ConfigMap) or
+ * on another machine's disk.
  * @returns a function that stops this
  */
 export function watchFile(path: string, whenChanged: () => void, everyMs = 1_000): Stop {
@@ -55,7 +56,7 @@ function hash(content: Buffer): string {
   return createHash('sha256').update(content).digest('base64');
 }
 
-/** Returns the code of a read error, which stands for the content of an unreadable file, because the file's disappearance is a change, too. */
+/** Returns the code of a read error. It is used instead of the content of an unreadable file, because a file that disappears has changed, too. */
 function codeOf(error: unknown): string {
   return error instanceof Error && 'code' in error ? String(error.code) : 'unreadable';
 }

@@ -26,7 +26,7 @@ export interface ConfigurationProblem extends SourceLocation {
   readonly message: string;
 }
 
-/** All problems of the configuration, found in one pass. */
+/** All problems of the configuration, reported together in one error. */
 export class ConfigurationError extends Error {
   override readonly name = 'ConfigurationError';
   /** @param number the number of the applied revision that has these problems; undefined for files */
@@ -119,7 +119,7 @@ export function parseYamlFile(
         const problem = { ...placeAt(scalar.range?.[0] ?? 0), message };
         unset.push({ path: pathOf([...ancestors, scalar]), problem });
       }
-      // Keys keep their replaced text in both `value` and `written`, because keys are names and must agree.
+      // A key has its variables replaced even in `written`. `value` and `written` must have the same keys, because keys are names.
       if (role !== 'key') variable.push({ scalar, text: scalar.value });
       scalar.value = scalar.type === 'PLAIN' ? readPlain(substituted) : substituted;
     },
@@ -155,7 +155,7 @@ function contentsOf(document: Document, file: string): unknown {
   }
 }
 
-/** Returns the keys and indices that lead from the document to the last of the nodes. */
+/** Returns the keys and list indices on the path from the document to a YAML node. `nodes` are its ancestors and the node itself. */
 function pathOf(nodes: readonly unknown[]): (string | number)[] {
   return nodes.flatMap((node, index): (string | number)[] => {
     if (isPair(node)) return [isScalar(node.key) ? String(node.key.value) : ''];
@@ -184,7 +184,7 @@ function readText(path: string, file: string): string {
   }
 }
 
-/** @param isFine receives each variable's name, and whether it has neither a value nor a default; returns whether it may be replaced */
+/** @param isFine decides whether a variable may be replaced; gets the variable's name, and whether it has neither a value nor a default */
 function substitute(
   text: string,
   env: NodeJS.ProcessEnv,

@@ -10,7 +10,7 @@ import type { Policy } from './policy';
 export type Listener = (request: IncomingMessage, response: ServerResponse) => void;
 
 /**
- * Finds the pipeline of a request in a table of the endpoints' exact paths. Both servers use it. The fast lane also runs the pipeline from
+ * Finds the pipeline of a request in a table of the endpoints' exact paths. With `fastLane: true`, the gateway also runs the pipeline from
  * here, without Express.
  */
 export interface CallTable {

@@ -52,7 +52,7 @@ export interface Configured<C extends Configuration = Configuration> {
   section<T>(name: string): T | undefined;
 }
 
-/** Adds a configuration to the parts of a process. `read` is called at each use and returns the configuration in force. */
+/** Returns an object with the given parts and the configuration in force. It calls `read` at each use, because reloads replace the configuration. */
 export function withConfiguration<Parts extends object, C extends Configuration>(
   parts: Parts,
   read: () => C,

@@ -61,8 +61,8 @@ const ENGINE_VERSION = '1.2.0';
 export const OWN_MANIFESTS = __filename;
 
 /**
- * Returns the manifest of a package with its plugins, policies and adapters. Without `name`, the package is named in system.config.yml
- * after the first of these parts.
+ * Returns the manifest of a package with its plugins, policies and adapters. Without `name`, system.config.yml refers to the package by the
+ * name of its first plugin, policy or adapter.
  */
 export function manifest({ name, ...brought }: Partial<PackageExports> & { readonly name?: string }): Manifest {
   const { plugins = [], policies = [], adapters = [] } = brought;

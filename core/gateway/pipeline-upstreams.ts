@@ -4,7 +4,7 @@ import type { PipelineSettings } from '../configuration/pipelines';
 import { hostTest } from './call-table';
 import { declaredBy } from './pipeline';
 
-/** Returns a test for whether a pipeline may call an upstream of this name. Policies restrict a pipeline's upstreams by their setting `upstreams`. */
+/** Returns a function that tells whether a pipeline may call the upstream with a given name. Policies limit this by their setting `upstreams`. */
 export function asksUpstream({ steps }: PipelineSettings): (upstream: string) => boolean {
   const lists = steps.flatMap(({ settings }) => {
     const { upstreams } = (settings ?? {}) as { upstreams?: unknown };

@@ -73,7 +73,7 @@ export function prepareStep(
         `the settings of rollout "${rollout.name}" are invalid, although the configuration was checked before`,
       );
     const other = prepare(checked.value);
-    // The call's API key is already known here, because the configuration's check rejects a rollout that changes an earlier step.
+    // The caller's API key is known at this step, because the configuration's check allows no rollout to change the steps before identification.
     const groupOf = (call: Call) => gateway.rollouts.join(rollout, call as JoiningCall)?.group;
     return { policy, owner, step: (call, ...rest) => (groupOf(call) === 'treatment' ? other : step)(call, ...rest) };
   }
@@ -157,8 +157,8 @@ class Run {
   }
 
   /**
-   * Copies the fields that a step returned to the call. @throws ClientLeft after a disconnect, unless an upstream has begun its answer,
-   * which is then still read and charged
+   * Copies the fields that a step returned to the call. @throws ClientLeft if the client has disconnected. It does not throw if an upstream
+   * has begun its answer, because the gateway still reads and charges that answer.
    */
   #take(provided: Partial<CallFields> | undefined): void {
     const { call, response } = this;

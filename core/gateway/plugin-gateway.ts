@@ -13,7 +13,7 @@ import type { Gateway } from './gateway';
  */
 type ChangeCheck = (before: Configuration, next: Configuration) => Promise<readonly string[]>;
 
-/** The parts that plugins receive when they start: those of policies, and those that change the process. `configuration` is always the one in force. */
+/** The parts of the gateway that plugins receive: those that policies get, and those that can change the process. `configuration` is the one in force. */
 export interface PluginGateway extends Gateway {
   readonly openCalls: OpenCalls;
   /** The absolute path of the folder for this process's own data. */

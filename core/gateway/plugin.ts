@@ -13,7 +13,7 @@ export const PLUGIN_CONTRACT: ExtensionContract = {
   optional: ['register', 'routes', 'hosts', 'start'],
 };
 
-/** A plugin without the types of its settings, as a manifest contains it. */
+/** A plugin in a manifest. The TypeScript types of its settings are unknown there. */
 export interface Plugin<S extends Schema = Schema, V = unknown> {
   readonly contract: 'plugin/1';
   /** The plugin's folder under `plugins/`, and its name in system.config.yml. */
@@ -23,9 +23,9 @@ export interface Plugin<S extends Schema = Schema, V = unknown> {
   readonly schema: S;
   /** The top-level keys of gateway.config.yml that belong to the plugin, each with its schema. */
   readonly sections?: Readonly<Record<string, Section>>;
-  /** Runs once, before any configuration is read. It registers, for example, drivers. */
+  /** Runs once, before any configuration is read. It registers, for example, sandbox drivers or adapters. */
   readonly register?: () => void;
-  /** Runs once, when the connections to the stores are open. The gateway serves the routes that it returns. If it throws, the process does not start. */
+  /** Runs once, when the connections to the stores are open, and returns the routes to serve. If it throws, the process does not start. */
   readonly routes?: (settings: V, gateway: PluginGateway) => readonly Route[];
   /** Runs once, together with `routes`. Returns the hosts whose requests the plugin serves. */
   readonly hosts?: (settings: V, gateway: PluginGateway) => OwnHosts | undefined;

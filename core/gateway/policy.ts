@@ -6,7 +6,7 @@ import type { Call, CallField, CallFields, Declared } from '../calls/call';
 import type { PolicyShape } from '../configuration/pipelines';
 import type { Gateway } from './gateway';
 
-/** The call as a step sees it, with the fields that it declares in `needs`. It does not see fields that later policies add. */
+/** The call as a step sees it, with the fields that the step declares in `needs`. Fields that later policies add are not visible. */
 export type CallWith<N extends CallField> = Pick<Call, Exclude<keyof Call, CallField>> & Readonly<Pick<CallFields, N>>;
 
 /**
@@ -38,7 +38,7 @@ export interface PolicyDefinition<S extends Schema, N extends CallField, P exten
   prepare(settings: Settings<S>, gateway: Gateway): Step<N, P>;
 }
 
-/** A policy without the types of its settings and fields, as pipelines contain it. */
+/** A policy in a pipeline. The TypeScript types of its settings and fields are unknown there. */
 export interface Policy extends PolicyShape {
   readonly contract: 'policy/1';
   prepare(settings: unknown, gateway: Gateway): AnyStep;

@@ -27,7 +27,7 @@ export class CredentialGauge {
   readonly refusals = new Map<number, number>();
   #inARow = 0;
   #refusedAtMs = Number.NEGATIVE_INFINITY;
-  /** The refused value. An operator may have replaced it under the same name; the refusal does not apply to the new value. */
+  /** The credential's value when it was refused. The refusal does not apply to a new value that an operator has set under the same name. */
   #value: string | undefined;
 
   constructor(readonly name: string) {}
@@ -88,7 +88,7 @@ interface Choosing {
   readonly tried?: ReadonlySet<string> | undefined;
 }
 
-/** Returns the credential for an attempt: a usable one, drawn by weight, or else the one that is usable again first. */
+/** Returns the credential for an attempt: a usable one, chosen at random by weight. If none is usable, returns the one whose rest ends first. */
 export function chooseCredential(upstream: Upstream, health: Known, { session, tried }: Choosing): Credential {
   const { credential, credentials } = upstream;
   if (credentials.length === 1) return credential;
@@ -112,7 +112,7 @@ export function usableCredentials(
   );
 }
 
-/** Returns the number that a credential draws in the choice; the highest wins. With weights 3 and 1, the first credential wins three of four choices. */
+/** Returns a credential's random number for the choice; the highest number wins. Weights of 3 and 1 win three choices and one choice out of four. */
 function lotOf({ name, weight }: Credential, session: number | undefined): number {
   const drawn = session === undefined ? Math.random() : drawFor(session, textHash(name));
   return drawn ** (1 / weight);

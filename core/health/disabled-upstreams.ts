@@ -64,7 +64,7 @@ export async function listDisabledUpstreams(database: Knex): Promise<ReadonlyMap
   );
 }
 
-/** How often a node reads the disabled upstreams from Postgres. It also receives an event at once, but that event may be lost. */
+/** How often a node reads the disabled upstreams from Postgres. Other nodes also publish each change at once, but such an event may be lost. */
 const READ_EVERY_MS = 3_000;
 const READ_AT_REST_EVERY_MS = 60_000;
 
@@ -73,11 +73,11 @@ export async function followDisabledUpstreams({ database, health }: DisableConte
   const read = async () => {
     const { operatorChanges } = health;
     const disabled = await listDisabledUpstreams(database);
-    // The result is ignored if an event arrived while Postgres was read, because the event is newer than the result.
+    // A result that was read while an event arrived is ignored, because the event contains a newer change than the result.
     if (operatorChanges === health.operatorChanges) health.applyDisabled(new Set(disabled.keys()));
   };
   await read();
-  // While Postgres is unreachable, the node keeps the last known state.
+  // While Postgres is unreachable, the node keeps the last known set of disabled upstreams.
   const times = { everyMs: READ_EVERY_MS, firstAfterMs: READ_EVERY_MS, atRestMs: READ_AT_REST_EVERY_MS };
   return startLoop(read, { ...times, whenFailed: () => undefined }).stop;
 }

@@ -4,7 +4,7 @@ import { parseDuration } from '../base/settings';
 /** The rules for when, and how long, an upstream is ejected (not called after failures); docs/contract.md, section 5. */
 export interface EjectionRules {
   readonly consecutiveFailures: number;
-  /** The share of failures that ejects an upstream, among its last `sampled` attempts if all of them lie within `sampledWithinMs`. */
+  /** The share of failures that ejects an upstream. It is computed from the last `sampled` attempts, if all lie within `sampledWithinMs`. */
   readonly failureShare: number;
   readonly sampled: number;
   readonly sampledWithinMs: number;
@@ -57,13 +57,13 @@ const REMEMBERED_MS = 300_000;
 const MANY_ACCOUNTS = 3;
 const ASKED_WITHIN_MS = 60_000;
 
-/** The last outcome of one account at an upstream. */
+/** Whether the last call of one account to an upstream failed. */
 export interface AccountOutcome {
   readonly accountId: string;
   readonly hasFailed: boolean;
 }
 
-/** Adds an outcome as the newest. Keeps one outcome per account, of the last `MANY_ACCOUNTS` accounts, because an ejection needs no more. */
+/** Adds the newest outcome of an account's call. Keeps the last outcome of each of the last `MANY_ACCOUNTS` accounts; an ejection needs no more. */
 export function withLatest<Of extends AccountOutcome>(outcomes: readonly Of[], latest: Of): readonly Of[] {
   const others = outcomes.filter(({ accountId }) => accountId !== latest.accountId);
   return [...others.slice(1 - MANY_ACCOUNTS), latest];
@@ -120,7 +120,7 @@ export class Ejection {
     return nowMs < this.#probeUntilMs ? 'probing' : 'due';
   }
 
-  /** Records the last outcome of an account, on this or another node. */
+  /** Records whether the last call of an account to the upstream failed, on this or another node. */
   noteAccount({ accountId, hasFailed }: AccountOutcome, nowMs: number): void {
     const last = this.#askers.at(-1);
     if (last?.accountId === accountId && last.hasFailed === hasFailed) last.atMs = nowMs;
@@ -228,7 +228,7 @@ export class Ejection {
     return failures.length >= least && this.#isOfMany(failures, least, nowMs);
   }
 
-  /** Returns the failures among the last attempts of this node. */
+  /** Returns the failures among the given number of this node's last attempts. */
   #lastFailures(attempts: number): readonly CountedFailure[] {
     const { sampled } = this.rules;
     const failures: CountedFailure[] = [];

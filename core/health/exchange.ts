@@ -20,7 +20,7 @@ interface Message {
   readonly node: string;
   readonly events?: readonly HealthEvent[];
   readonly observed?: readonly Observed[];
-  /** Requests the events in force from the other nodes, because this node has just started or was disconnected. */
+  /** Requests from the other nodes the ejections and rests in force, because this node has just started or was disconnected. */
   readonly asks?: true;
 }
 
@@ -66,13 +66,13 @@ export function startHealthExchange({ redis, health, log }: ExchangeOptions): St
       log.debug({ reason: String(error) }, 'received an invalid message about the health of upstreams; it is ignored');
     }
   });
-  // Requests the other nodes' events and publishes this node's. If two nodes reconnect at once, the second one misses the first one's request.
+  // Requests the other nodes' ejections and publishes this node's. It does both, because a node that reconnects at the same time misses the request.
   const greet = (): void => publish({ asks: true, events: health.standing() });
   const begin = (): void => {
     listening.subscribe(CHANNEL).then(greet, () => undefined);
   };
   listening.on('ready', begin);
-  // Repeats the exchange of events when this connection is ready, because an earlier request could not be sent.
+  // Repeats the exchange of events when the publishing connection is ready, because nothing could be published before.
   speaking.on('ready', greet);
 
   health.onEvent((event) => publish({ events: [event] }));

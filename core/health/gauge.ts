@@ -46,7 +46,7 @@ const MEASURED_FROM_MS = 1_000;
 const FORGIVEN_HALF_MS = 15_000;
 const LATENCY_HALF_LIFE_MS = 60_000;
 
-/** How long one call's attempt at an unknown candidate keeps other calls from trying it. */
+/** The time limit after a call tries a candidate of unknown latency. Until it ends, other calls do not count the candidate as untried. */
 const MAX_TRIED_MS = 10_000;
 
 /** How long after a failure an upstream counts as likely to fail, unless it answers meanwhile. */
@@ -69,7 +69,7 @@ export class UpstreamGauge {
   readonly latencies = newLatencies();
   readonly models = new Map<string, ModelGauge>();
   readonly credentials = new Map<string, CredentialGauge>();
-  /** Until when the upstream rests because it sent `Retry-After`; meanwhile it is not a first choice. */
+  /** The end of the rest that the upstream requested by `Retry-After`. Until then, routing prefers other upstreams. */
   restsUntilMs = 0;
   /** Whether an operator has disabled the upstream and no operator has enabled it since. */
   isDisabledByOperator = false;
@@ -99,7 +99,7 @@ export class UpstreamGauge {
   }
 
   noteOutcomes(failureShare: number, nowMs: number, times = 1): void {
-    // The new failure is added to the rate as it has decayed until now, because the stored rate is older and higher.
+    // The stored failure rate does not include the decay since its last update. The decay is applied before the new failure is added.
     this.#failing.value = this.failureRate(nowMs);
     this.#failing.note(failureShare, nowMs, times);
   }
@@ -119,7 +119,7 @@ export class UpstreamGauge {
     return this.ejection.state(nowMs) === 'in' && this.failureRate(nowMs) < MOSTLY_FAILING_RATE;
   }
 
-  /** Enables the upstream, ends its ejection and its credentials' rests, and discards what was observed. */
+  /** Enables the upstream, ends its ejection and the rests of its credentials, and discards its recorded failures and latencies. */
   restore(): void {
     this.isDisabledByOperator = false;
     this.ejection.restore();
@@ -221,10 +221,10 @@ function newCredential(name: string): CredentialGauge {
   return new CredentialGauge(name);
 }
 
-/** A moving average over observations. The newest counts `weight`, and more after a pause: after one half-life without observations, at least half. */
+/** A moving average. The newest observation has the share `weight`, or more after a pause: at least half after a pause of one half-life. */
 export class MovingEstimate {
   value: number | undefined;
-  /** The mean distance between an observation and `value`. After the first observation it equals that observation, whose value may be pure chance. */
+  /** The mean distance between an observation and `value`. It starts as the whole first observation, because one observation may be pure chance. */
   deviation = 0;
   at = Number.NEGATIVE_INFINITY;
   readonly #halfLifeMs: number;
@@ -261,7 +261,7 @@ export class MovingEstimate {
   }
 }
 
-/** Returns the part of 1 that remains after `elapsedMs` of exponential decay. */
+/** Returns the share of a value, from 1 down to 0, that remains after `elapsedMs` of exponential decay. */
 export function halved(elapsedMs: number, halfLifeMs: number): number {
   return elapsedMs <= 0 || halfLifeMs === Number.POSITIVE_INFINITY ? 1 : 2 ** (-elapsedMs / halfLifeMs);
 }

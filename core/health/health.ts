@@ -51,7 +51,7 @@ export type HealthEvent =
     }
   | { readonly upstream: string; readonly kind: 'back' | 'probing' | 'probed in vain' | 'taken out' | 'brought back' };
 
-/** A credential that was refused or rate limited and had not been resting. */
+/** A credential that an upstream has just refused or rate limited, and that was not already resting (temporarily unused). */
 interface CredentialRefused {
   readonly credential: string;
   readonly status: number;
@@ -134,7 +134,8 @@ export class UpstreamHealth {
 
   /**
    * Records that an attempt got no answer, or that its answer broke off just now. Ignores failures that the upstream did not cause, such as
-   * an invalid call. Returns a refused credential that the operator should know of.
+   * an invalid call. If the upstream refused the credential and the credential was not already resting, returns it, so that the operator is
+   * informed.
    */
   failed(
     { upstream }: Pick<AskedCandidate, 'upstream'>,
@@ -220,8 +221,8 @@ export class UpstreamHealth {
   }
 
   /**
-   * Records a call's attempt at an unknown candidate, because other calls then need not try it. Begins a probe if one is due. Returns a
-   * function that undoes both, for a call that ends before its attempt.
+   * Records that a call tries a candidate of unknown latency, because other calls then need not try it. Begins a probe if one is due.
+   * Returns a function for a call that ends before its attempt: it undoes the record and the probe.
    */
   asked(gauge: ModelGauge): () => void {
     const nowMs = this.now();
@@ -337,7 +338,7 @@ export class UpstreamHealth {
     }
   }
 
-  /** Returns the events that a newly started node needs: which upstreams are ejected or resting, and for how long. */
+  /** Returns the events that a newly started node needs. They say which upstreams are ejected or resting (not a first choice), and for how long. */
   standing(): readonly HealthEvent[] {
     const nowMs = this.now();
     return [...this.#gauges.values()].flatMap(({ name, ejection, restsUntilMs, credentials }): HealthEvent[] => [

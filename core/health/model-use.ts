@@ -36,7 +36,7 @@ export class ModelUse {
     return this.#inputShare.value ?? 1;
   }
 
-  /** The share of input tokens that calls of sessions read from caches; 0 before the first observation. */
+  /** The share of input tokens that was read from the vendor's cache, for calls that name a session; 0 before the first observation. */
   get sessionReadShare(): number {
     return this.#sessionReads.value ?? 0;
   }

@@ -12,7 +12,7 @@ export type BodyEncoding = (typeof BODY_ENCODINGS)[number];
 export const FREE_DECODED_BYTES = 1_048_576;
 const MAX_RATIO = 100;
 
-/** The encoding of a body, and the account whose client sends it. */
+/** The encoding of a request body, and the account of the client that sends the body. */
 export interface EncodedBody {
   readonly encoding: BodyEncoding;
   readonly accountId: string;
@@ -58,8 +58,8 @@ function unsupported(accepted: readonly BodyEncoding[]): GatewayError {
 }
 
 /**
- * Opens a decoder that outputs at most 128 KB at a time. After `maxBytes` it may stop without reporting an end. Where bodies wait for a
- * shared decoder, accounts take turns.
+ * Opens a decoder that outputs at most 128 KB at a time. After `maxBytes` decoded bytes, it may stop without reporting an end. If the
+ * decoder is shared and bodies wait for it, their accounts take turns.
  */
 export function openDecoder({ encoding, accountId }: EncodedBody, maxBytes: number): BodyDecoder {
   switch (encoding) {

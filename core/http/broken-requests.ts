@@ -5,12 +5,13 @@ import { errorEnvelope, fail, type GatewayError } from '../base/errors';
 import { errorHeaders, newRequestId, sendError } from './http';
 import { closeAfter, isAnswered, isClosing, whenAnswered } from './lingering-close';
 
-/** A listener that is called for each request that was rejected before Node could parse it. `id` is the request id of the answer. */
+/** A listener for requests that were rejected before Node could parse them. `id` is the request id in the error answer, `refusal` the error. */
 type BrokenRequestEnded = (id: string, refusal: GatewayError) => void;
 
 /**
- * Sends the gateway's error envelope for requests that Node rejects before a request object exists. These have broken framing, heads that
- * are too large or late, unsupported expectations, or the method CONNECT. The gateway never serves the target of a CONNECT.
+ * Sends the gateway's error envelope for requests that Node rejects before a request object exists. Their framing is broken, their head is
+ * too large or arrives too late, or their `Expect` header is not supported. Requests with the method CONNECT also get the envelope, because
+ * the gateway never connects to their target.
  */
 export function answerBrokenRequests(server: Server, ended: BrokenRequestEnded): void {
   server.on('clientError', (error, socket) => refuse(error, socket, ended));

@@ -6,7 +6,7 @@ import { fail } from '../base/errors';
  */
 export const SMALL_BODY_BYTES = 65_536;
 
-/** The account in whose memory budget a body's bytes count, and the event that releases them. */
+/** The account in whose memory budget a body's bytes count. `onEnd` registers the function that releases these bytes. */
 export interface BodyOwner {
   /** The account's id; undefined for requests of operators. */
   readonly accountId?: string;
@@ -16,8 +16,8 @@ export interface BodyOwner {
 export interface BodyRoom {
   /**
    * Counts received bytes.
-   * @throws OVERLOADED if the process or the account holds its maximum. The body's space is then released at once, not only at the end of
-   * the call. Some of several simultaneous bodies are thus accepted.
+   * @throws OVERLOADED if the process or the account already holds as many bytes as it may. The body's space is then released at once, not
+   * only at the end of the call. If several bodies arrive at the same time, that leaves room for some of them.
    */
   add(bytes: number): void;
 }
@@ -33,7 +33,7 @@ const LIMITS: BufferLimits = { maxBytes: 268_435_456, maxBytesPerAccount: 67_108
 interface Share {
   /** The received or announced bytes of an account's request bodies, plus the bytes of its answers. */
   bytes: number;
-  /** The part of an account's `bytes` in memory that clients have not read yet. */
+  /** How many of the account's `bytes` belong to answers or parts of answers that the client has not read yet. */
   unreadBytes: number;
   /** When a client last read something, or when data first waited for a client, on the clock of `performance.now()`. */
   readMs: number;
@@ -100,7 +100,7 @@ export class BufferedBytes {
 
   /**
    * Reserves memory space that the caller can do without. Returns false if the process or the account would then hold more than half of its
-   * maximum. Slow clients can occupy this space for long, and must not cause rejected bodies.
+   * maximum. Slow clients can occupy this space for long, so the other half stays available for request bodies.
    */
   tryHold(accountId: string, bytes: number): boolean {
     const { maxBytes, maxBytesPerAccount } = this.#limits;
@@ -138,7 +138,7 @@ export class BufferedBytes {
     return nowMs - share.readMs > READS_WITHIN_MS || nowMs - sinceMs > MAX_WAIT_MS;
   }
 
-  /** Records that an answer has stopped arriving, and by how many bytes its unread data has grown. */
+  /** Records that an answer has stopped arriving from its upstream. Adds `bytes` to the account's bytes that clients have not read yet. */
   noteUnread(accountId: string, answer: object, bytes: number): void {
     const share = this.#shareOf(accountId);
     share.arriving.delete(answer);
@@ -154,7 +154,7 @@ export class BufferedBytes {
     this.#shareOf(accountId).readMs = performance.now();
   }
 
-  /** Resolves when memory space may have become free, or after a short time in any case. */
+  /** Resolves when space in the memory budget was possibly released, or after a short time in any case. */
   change(): Promise<void> {
     if (this.#change !== undefined) return this.#change.come;
     let wake = (): void => undefined;
@@ -274,15 +274,15 @@ export class ReadAhead {
   }
 }
 
-/** How long the clients of an account may read nothing before the account's further answers get no space. */
+/** If the clients of an account read nothing for this time, the account's further answers get no memory space. */
 const READS_WITHIN_MS = 5_000;
 /** How long an answer waits while the clients of its account read slowly. */
 const MAX_WAIT_MS = 60_000;
 const LOOK_EVERY_MS = 250;
 
 /**
- * The space of one answer, from its first received byte until its client has read the last. Answers up to 64 KB need no space. An arriving
- * answer waits for space unless the clients of its own account occupy the space without reading.
+ * The memory space of one answer, from its first received byte until its client has read the last byte. Answers up to 64 KB need no space.
+ * An arriving answer waits for space unless the clients of its own account occupy the space without reading.
  */
 export class AnswerRoom {
   #held = 0;
@@ -297,8 +297,8 @@ export class AnswerRoom {
   ) {}
 
   /**
-   * Reserves space for this many bytes of the answer in total. If there is no space and waiting is useless, it returns or resolves with
-   * false and frees the answer's space.
+   * Reserves memory space for this many bytes of the answer in total. If there is no space and waiting for it is useless, this returns or
+   * resolves with false, and frees the space of the answer.
    */
   arrive(bytes: number): boolean | Promise<boolean> {
     if (bytes <= SMALL_BODY_BYTES || bytes <= this.#held) return true;
@@ -325,7 +325,7 @@ export class AnswerRoom {
     if (this.#held > 0) this.budget.noteRead(this.accountId);
   }
 
-  /** Frees the space of a discarded answer. The object can be used for another answer. */
+  /** Frees the memory space of a discarded answer. This AnswerRoom can then be used for another answer. */
   giveBack(): void {
     if (this.#held === 0 && !this.#arrives) return;
     this.#noteUnread(0);

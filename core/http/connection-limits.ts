@@ -48,7 +48,8 @@ export function limitConnections(
   // Node's `maxConnections` cannot be used: the primary process offers a refused connection to its workers again and again.
   server.on('connection', (socket: Socket) => {
     const { remoteAddress = '' } = socket;
-    // After a failed upgrade, Node emits `connection` a second time for the same connection. With TLS it passes another object.
+    // After a failed upgrade, Node emits `connection` again for the same connection. With TLS, the second event has a TLSSocket instead of the known
+    // socket.
     if (known.has(socket) || socket instanceof TLSSocket) return;
     known.add(socket);
     if (all >= max) {
@@ -82,7 +83,8 @@ export function limitConnections(
  * Backpressure limits the memory of such a call, but nothing else limits its duration.
  */
 export function disconnectIdleClients(server: Server, idleMs: number): void {
-  // Node emits the same event for the timeout of an idle client and for the keep-alive timeout, so the two need different values.
+  // Node emits the event `timeout` both for a client that reads nothing and for the end of keep-alive. The two values differ, to tell which one it
+  // was.
   const timeoutMs = idleMs + 1;
   server.timeout = timeoutMs;
   server.on('timeout', (socket: Socket) => {

@@ -35,8 +35,8 @@ const MAX_AGE_SECONDS = 7_200;
 const HEADER_NAMES = /^[\w!#$%&'*+.^`|~-]+(?:, ?[\w!#$%&'*+.^`|~-]+)*$/;
 
 /**
- * Returns the function that applies CORS. `origins` are exact origins, or `*` for every page. Answers never allow credentials: a browser
- * sends no cookie with such a call, and the page itself sends the API key in a header.
+ * Returns the function that applies CORS. `origins` are exact origins, or `*` for every page. Answers never allow credentials. Browsers
+ * therefore send no cookie with a request from another origin, and the page itself sends the API key in a header.
  */
 export function allowOrigins(origins: readonly string[]): Cors {
   const allowed = new Set(origins);

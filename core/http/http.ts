@@ -11,7 +11,7 @@ import { announcedBytes, type BodyLook, checkBodyHeaders, ownLimits, readBody, s
 
 const rooms = new WeakMap<ServerResponse, AnswerRoom>();
 
-/** Counts the unread data of an answer of the gateway's own API in an account's memory limit. */
+/** Counts the data of this answer that the client has not read yet in the account's memory limit. It is for answers of the gateway's own API. */
 export function countFor(response: ServerResponse, accountId: string): void {
   const room = new AnswerRoom(accountId);
   rooms.set(response, room);
@@ -40,8 +40,8 @@ export function sendJson(
 }
 
 /**
- * Sends the head of a JSON answer.
- * @returns the body that the caller must send next
+ * Sends the status and headers of a JSON answer.
+ * @returns the JSON text of the body, which the caller must send next
  */
 function writeJsonHead(
   response: ServerResponse,
@@ -96,7 +96,7 @@ export function sendError(
   answerEarly(request, response, text);
 }
 
-/** Returns a function that reads and checks a small JSON body of the gateway's own API. `T` is the schema's `Settings`. */
+/** Returns a function that reads a small JSON body of the gateway's own API and checks it against `schema`. `T` must be the type `Settings` of that schema. */
 export function jsonBody<T>(schema: Schema): (request: IncomingMessage) => Promise<T> {
   const read = largeJsonBody<T>(schema, SMALL_BODY_BYTES);
   return (request) => read(request, NO_OWNER);
@@ -165,7 +165,7 @@ const MAX_PROBLEMS = 10;
 const MAX_PARAM_LENGTH = 200;
 const MAX_PROBLEM_LENGTH = 300;
 
-/** Returns the error INVALID_FIELD for the first problem. `details.problems` lists the first ten. */
+/** Returns the error INVALID_FIELD about the first problem of a request. `details.problems` lists the first ten problems. */
 export function invalidField(problems: readonly Problem[]): GatewayError {
   const shown = problems.slice(0, MAX_PROBLEMS).map(({ path, missing, message }) => ({
     param: shorten(pathText(missing === undefined ? path : [...path, missing]), MAX_PARAM_LENGTH),
@@ -225,8 +225,8 @@ class JsonLimits implements JsonObserver {
 const ONE_PIECE_BYTES = 8 * 1_024;
 
 /**
- * Sends a body that is completely in memory. It writes a large body in pieces, which shows whether the client reads. Never rejects. The
- * caller frees `room`, because the bytes stay in memory until the last piece.
+ * Sends a body that is completely in memory. It writes a large body in pieces, because this shows whether the client reads. Never rejects.
+ * It does not free `room`: its caller does that, because the bytes stay in memory until the last piece.
  */
 export function sendWhole(response: ServerResponse, body: Buffer, room: AnswerRoom | undefined): MaybeLater<void> {
   // Node sends a string in one write with the head, which is cheaper than two writes.

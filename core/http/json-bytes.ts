@@ -12,7 +12,7 @@ const NINE = 0x39;
 /** For chunks below this size, making a DataView costs more than it saves. */
 const MIN_VIEWED_BYTES = 512;
 
-/** Returns the view through which `endOfText` reads four bytes at once; undefined for a short chunk. */
+/** Returns a DataView of the chunk, with which `endOfText` reads four bytes at once; undefined for a chunk too short to be worth it. */
 export function viewOf(chunk: Buffer): DataView | undefined {
   return chunk.length < MIN_VIEWED_BYTES ? undefined : new DataView(chunk.buffer, chunk.byteOffset, chunk.length);
 }
@@ -29,7 +29,7 @@ export function endOfText(chunk: Uint8Array, view: DataView | undefined, from: n
     const last = length - 4;
     while (at <= last) {
       const four = view.getInt32(at, true);
-      // After the XOR with 0x02, a quote is 0x20, and every byte that was below 0x20 is still below 0x20.
+      // The XOR with 0x02 turns a quote into 0x20, and leaves control characters below 0x20. One subtraction of 0x21 then finds both.
       const low = four ^ 0x02020202;
       const slash = four ^ 0x5c5c5c5c;
       const found = (((low - 0x21212121) & ~low) | ((slash - 0x01010101) & ~slash)) & 0x80808080;

@@ -1,6 +1,6 @@
 import { isDigit, ZERO } from './json-bytes';
 
-/** The states of a number that is being read; each says which bytes may follow. */
+/** States of the scanner within a number. Each state says which bytes may follow. */
 export const NUMBER_MINUS = 11;
 export const NUMBER_ZERO = 12;
 export const NUMBER_INTEGER = 13;
@@ -12,13 +12,13 @@ const NUMBER_EXPONENT = 18;
 
 export const MINUS = 0x2d;
 
-/** Returns the state of a number after its first byte; undefined if no number begins with this byte. */
+/** Returns the scanner's state after the first byte of a number; undefined if no number begins with this byte. */
 export function beginNumber(byte: number): number | undefined {
   if (byte === MINUS) return NUMBER_MINUS;
   return isDigit(byte) ? afterDigit(NUMBER_MINUS, byte) : undefined;
 }
 
-/** Returns whether the digits and signs read up to this state form a complete JSON number. */
+/** Returns whether the bytes of a number that led to this state are a complete JSON number. */
 export function isWholeNumber(state: number): boolean {
   return isInteger(state) || state === NUMBER_FRACTION || state === NUMBER_EXPONENT;
 }
@@ -27,7 +27,7 @@ export function isInteger(state: number): boolean {
   return state === NUMBER_ZERO || state === NUMBER_INTEGER;
 }
 
-/** Returns the state of a number after one more byte; undefined if that byte no longer belongs to the number. */
+/** Returns the scanner's state after one more byte of a number; undefined if the byte does not belong to the number. */
 export function nextInNumber(state: number, byte: number): number | undefined {
   if (isDigit(byte)) return afterDigit(state, byte);
   if (byte === 0x2e) return isInteger(state) ? NUMBER_POINT : undefined;

@@ -61,7 +61,7 @@ export const MAX_JSON_DEPTH = 256;
 /** The size in bytes up to which the scanner keeps the text of a token. */
 export const MAX_TOKEN_TEXT_BYTES = 4_096;
 
-/** States between tokens. Each says which token may come next. */
+/** States of the scanner between tokens. Each state says which token may come next. */
 const VALUE = 0;
 const VALUE_OR_CLOSE = 1;
 const KEY = 2;
@@ -69,7 +69,7 @@ const KEY_OR_CLOSE = 3;
 const AFTER_KEY = 4;
 const AFTER_VALUE = 5;
 const END = 6;
-/** States within a token; the states of numbers follow in json-numbers.ts. */
+/** States of the scanner within a token; json-numbers.ts has the states within a number. */
 const STRING = 7;
 const ESCAPE = 8;
 const UNICODE = 9;
@@ -86,23 +86,23 @@ const LITERALS: Readonly<Record<number, Buffer>> = {
 };
 
 /**
- * Scans JSON while it arrives, without building values. It is strict (RFC 8259): every parser accepts what it accepts. It does not check
- * whether strings are valid UTF-8. A value may be split at any byte. Memory does not grow with the text: of a token that began in an
- * earlier chunk, the scanner keeps only the first 4 KiB.
+ * Scans JSON while it arrives, without building values. The scanner is strict (RFC 8259): every JSON parser accepts each text that the
+ * scanner accepts. It does not check whether strings are valid UTF-8. A value may be split over chunks at any byte. Memory does not grow
+ * with the text, because the scanner keeps at most the first 4 KiB of a token from earlier chunks.
  */
 export class JsonScanner implements JsonToken {
   start = 0;
   end = 0;
   isNatural = false;
 
-  /** Whether the open container at each depth is an object. */
+  /** For each depth, whether the open container there is a JSON object and not an array. */
   readonly #isObject: boolean[] = [false];
   #depth = 0;
   #state = VALUE;
   #chunk = NOTHING;
   #view: DataView | undefined;
   #base = 0;
-  /** The bytes of the current token that were in earlier chunks. */
+  /** The bytes of the current token that arrived in earlier chunks. */
   #carried = NOTHING;
   #isKey = false;
   #hasEscapes = false;

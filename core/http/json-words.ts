@@ -1,6 +1,6 @@
 /**
- * A short text in JSON, such as a member's name, a type or a role. Almost every body contains the same few, so each is created once and
- * found again by its bytes. Known words are compared by identity.
+ * A short text in JSON, such as a member's name, a type or a role. Almost every body contains the same few texts. The process therefore
+ * creates one object for each and finds it again by the text's bytes. Texts with which the code compares are compared by object identity.
  */
 export class JsonWord {
   isKnown = false;
@@ -19,18 +19,18 @@ export class JsonWord {
   }
 }
 
-/** Longer texts are not cached as words. */
+/** The longest text, in bytes, that is cached as a `JsonWord`. A longer text gets a new object each time. */
 const MAX_WORD_BYTES = 64;
 
 const KNOWN = new Map<string, JsonWord>();
 
-/** How many words are cached, and in how many positions of the cache each may be. A new word never replaces one that the code compares with. */
+/** The number of positions in the cache of words, and in how many of them one word may be. A new word never takes the position of a word from `knownWord`. */
 const PLACES = 2_048;
 const PLACES_OF_ONE = 4;
 
 const KEPT: (JsonWord | undefined)[] = new Array(PLACES + PLACES_OF_ONE).fill(undefined);
 
-/** Returns the one object for a word that the code compares with. It is never replaced in the cache. */
+/** Returns the only `JsonWord` object for a text with which the code compares. The cache never replaces this object. */
 export function knownWord(text: string): JsonWord {
   const made = KNOWN.get(text);
   if (made !== undefined) return made;
@@ -41,14 +41,14 @@ export function knownWord(text: string): JsonWord {
   return word;
 }
 
-/** Returns the word for a text that had escapes or was split over chunks. */
+/** Returns the `JsonWord` for a text that had escapes or was split over chunks. */
 export function wordOf(text: string): JsonWord {
   return KNOWN.get(text) ?? new JsonWord(text, Buffer.from(text));
 }
 
 const EMPTY = new JsonWord('', new Uint8Array());
 
-/** Returns the word at this position of a chunk; `from` and `to` exclude the quotes. The text has no escapes. */
+/** Returns the `JsonWord` for the bytes of a chunk from `from` to `to`, which exclude the quotes. The text has no escapes. */
 export function wordIn(chunk: Buffer, from: number, to: number): JsonWord {
   const length = to - from;
   if (length === 0) return EMPTY;

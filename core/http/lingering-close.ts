@@ -2,9 +2,12 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 
-/** The longest time for reading the rest of a request, in milliseconds. It is enough for the largest body over an ordinary connection. */
+/**
+ * After an early answer, the longest time for reading the rest of the request, in milliseconds. It is enough for the largest body over an
+ * ordinary connection.
+ */
 const MAX_DRAIN_MS = 5_000;
-/** The most bytes that are read of the rest of a request: twice the size of the largest body. */
+/** After an early answer, the most bytes of the rest of the request that the gateway reads: twice the size of the largest body. */
 const MAX_DRAIN_BYTES = 41_943_040;
 const LOOK_EVERY_MS = 250;
 
@@ -64,7 +67,7 @@ export function isClosing(socket: Socket): boolean {
 
 /**
  * Destroys a connection that stays open too long or sends too many bytes.
- * @returns a function that stops this watch
+ * @returns a function that ends this supervision of the connection
  */
 function limitRest(socket: Socket): () => void {
   const maxBytes = socket.bytesRead + MAX_DRAIN_BYTES;

@@ -35,11 +35,15 @@ export function limitPipelining(server: Server): void {
   const begin: Listener = (request, response) => {
     for (const listener of listeners) listener.call(server, request, response);
   };
-  // Keeps the connection paused. Node would resume reading after each sent answer, and a client could make the queue as long as it likes.
+  // Keeps the connection paused while requests wait. Node would resume reading after each sent answer, and the client could then make the queue of
+  // requests as long as it likes.
   const stayPaused = function (this: Socket): void {
     this.pause();
   };
-  /** Begins the next request. Returns false if it resumed reading the connection, because parsing new data takes as long as rejecting many requests. */
+  /**
+   * Begins the next waiting request. Returns false if this was the last one of its connection. Reading of the connection then continues,
+   * and parsing the data that arrives takes as long as rejecting many requests.
+   */
   const beginOne = (): boolean => {
     const [first] = waiting;
     if (first === undefined) return false;

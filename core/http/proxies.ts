@@ -53,7 +53,7 @@ export function clientAddress({ headers, socket }: IncomingMessage, { count, isP
   return added !== undefined && ipaddr.isValid(added) ? added : undefined;
 }
 
-/** Returns the address range (see `placeOf`) of a request's client, or of its proxy if the proxy does not report a client address. */
+/** Returns the address range (see `placeOf`) that counts as one client. If the proxy reports no client address, it is the range of the proxy. */
 export function clientPlace(request: IncomingMessage, proxies: Proxies): string {
   return placeOf(clientAddress(request, proxies) ?? request.socket.remoteAddress ?? '');
 }

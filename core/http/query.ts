@@ -43,7 +43,7 @@ export function flagReader(standard: boolean): Reader<boolean> {
   );
 }
 
-/** The values that `readQuery` returns for these readers, by parameter name. */
+/** The values that `readQuery` returns, by parameter name: each has the type of its reader's result, or is undefined. */
 export type Filters<R extends Record<string, Reader<unknown>>> = {
   readonly [Name in keyof R]: ReturnType<R[Name]> | undefined;
 };

@@ -3,16 +3,16 @@ import { type JsonObserver, type JsonToken, scanWhole } from './json-scanner';
 import { wordIn } from './json-words';
 
 /**
- * A tool's inputs and a request's schemas belong to the client. Parsing and printing would change them: numbers of 17 digits, names that
- * are digits. Their objects therefore keep their original JSON text, which is forwarded. undefined: an object in the text repeats a name.
- * Parsers read such a text differently, so it is never put into other JSON.
+ * A tool's inputs and a request's schemas belong to the client. Parsing and printing them would change them: numbers of 17 digits, names
+ * that are digits. These objects therefore keep their original JSON text, which the gateway forwards. The value is undefined if an object
+ * in the text repeats a name. Parsers disagree about such a text, so it is never put into other JSON.
  */
 const TEXTS = new WeakMap<object, string | undefined>();
 
 /** Names of members whose object belongs to the client or the model. */
 const FOREIGN: ReadonlySet<unknown> = new Set(['input', 'arguments', 'args', 'input_schema', 'parameters', 'schema']);
 
-/** Returns the JSON text from which an object was parsed; undefined if none is kept. */
+/** Returns the original JSON text from which an object was parsed; undefined if the process does not keep that text. */
 export function rawTextOf(object: object): string | undefined {
   return TEXTS.get(object);
 }
@@ -31,7 +31,7 @@ export function jsonOf(value: unknown): string {
   return `{${members.map(([name, member]) => `${JSON.stringify(name)}:${jsonOf(member)}`).join()}}`;
 }
 
-/** Returns an object with one more member, which is the first one in its text. */
+/** Returns a copy of an object with one more member. If the copy is written as JSON, this member comes first. */
 export function withMember(object: JsonObject, name: string, value: unknown): JsonObject {
   const added = { [name]: value, ...object };
   const rest = jsonOf(object).slice(1).trimStart();
@@ -39,7 +39,10 @@ export function withMember(object: JsonObject, name: string, value: unknown): Js
   return added;
 }
 
-/** Parses JSON; returns undefined if it is invalid. Objects in `FOREIGN` members (the client's) keep their text; with `isForeign` the whole value does. */
+/**
+ * Parses JSON; returns undefined if it is invalid. Objects in `FOREIGN` members (the client's or the model's) keep their JSON text. If
+ * `isForeign` is true, the whole value keeps its text.
+ */
 export function parseRaw(bytes: Buffer, isForeign = false): unknown {
   let root: unknown;
   try {
@@ -57,11 +60,12 @@ export function parseForeign(text: string): JsonObject | undefined {
 }
 
 /**
- * Keeps the texts of objects that belong to the client or the model, while a scanner reads the JSON of a parsed value. If a name is
- * repeated, the value has only the last member. Texts of earlier members match no part of the value, or are overwritten.
+ * Keeps the JSON texts of objects that belong to the client or the model, while a scanner reads the text of an already parsed value. If a
+ * name is repeated in the text, the parsed value has only the last member. Earlier members' texts are not kept: they match no part of the
+ * value, or the last member's text overwrites them.
  */
 export class ForeignTexts implements JsonObserver {
-  /** The container being scanned at each depth, the offsets of its last key, and the index of its last item. */
+  /** For each depth: the container that is being scanned, the offsets of its last key, and the index of its last item. */
   readonly #containers: (object | undefined)[] = [];
   readonly #keyStarts: number[] = [];
   readonly #keyEnds: number[] = [];
@@ -139,7 +143,7 @@ function isContainer(value: unknown, isObject: boolean): value is object {
   return typeof value === 'object' && value !== null && Array.isArray(value) !== isObject;
 }
 
-/** Counts the names of all objects in a value. If its text has more names, one of them was repeated there. */
+/** Counts the names of all objects in a parsed value. If the JSON text had more names than the value, the text repeated a name. */
 function namesIn(value: object): number {
   let count = 0;
   if (Array.isArray(value)) {

@@ -31,7 +31,7 @@ interface BodyReading {
   readonly encoded?: EncodedBody | undefined;
   /** Checks the body's bytes while they arrive; undefined if they are not checked. */
   readonly look?: BodyLook | undefined;
-  /** Runs once, before the gateway reads more than `SMALL_BODY_BYTES` of a body. If it rejects, the body is rejected. */
+  /** Runs once per body, before the gateway reads more than `SMALL_BODY_BYTES` of it. If the returned promise rejects, the body is rejected. */
   readonly beforeLarge?: () => Promise<void>;
   /** Reports that the client has disconnected, if the request's own events do not report it. */
   readonly call?: { readonly hasLeft: boolean; onLeave(listener: () => void): () => void };
@@ -110,7 +110,7 @@ function readArrived(
  */
 function takeBody(request: IncomingMessage, { limits: { maxBytes }, room, look }: BodyReading): readonly Buffer[] {
   const body = (request.read() ?? NOTHING) as Buffer;
-  // Resuming also reads the end of the request, which may not have arrived yet. Until then the connection keeps the request.
+  // Resuming also makes Node read the end of the request, which may not have arrived yet. The connection keeps the request until then.
   request.resume();
   if (body.length > maxBytes) throw bodyTooLarge(maxBytes);
   room.add(body.length);
@@ -154,7 +154,7 @@ function awaitBody(
       }
     }
 
-    /** After the end of its data, a decoder accepts no more bytes and never emits `drain`. Bytes after the end must therefore not wait for it. */
+    /** After the end of the encoded data, a decoder accepts no bytes and never emits `drain`. Further bytes must therefore not wait for `drain`. */
     function feed(to: BodyDecoder, chunk: Buffer): void {
       if (to.readableEnded || to.write(chunk)) return;
       request.pause();
@@ -210,7 +210,7 @@ function awaitBody(
 
     function onDecodedAll(): void {
       if (hasArrived) onEnd();
-      // The rest of the body will be rejected, and must not be kept in memory until then.
+      // Bytes after the end of the encoded data will be rejected. Until then they are read, because they must not collect in memory.
       else continueArrival();
     }
 
@@ -229,7 +229,7 @@ function awaitBody(
       }
     }
 
-    /** Node also emits `close` after the last byte of a request, possibly before that byte is decoded. */
+    /** Node also emits `close` after the last byte of a complete request, possibly before the decoder has decoded that byte. */
     function onClose(): void {
       if (!hasArrived || call?.hasLeft === true) stopWith(new ClientLeft());
     }
@@ -245,7 +245,7 @@ function awaitBody(
       pace.stop();
       stopListening?.();
       request.off('data', onArrival).off('end', onArrived).off('error', onClose).off('close', onClose);
-      // After the body was read, a reset of the connection no longer matters. Without this listener, the error would end the process.
+      // After the body was read, a reset of the connection no longer matters. Without a listener for the event `error`, it would end the process.
       request.on('error', ignore);
       decoder?.off('data', onDecoded).off('end', onDecodedAll).off('error', onBroken).on('error', ignore).destroy();
     }

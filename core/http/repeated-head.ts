@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 
-/** The last request head of a connection, and the cached result of each reader. */
+/** The last request head of a connection. For each function that reads heads, it has the cached result. */
 interface LastHead {
   request: IncomingMessage;
   readonly rawHeaders: readonly string[];

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { fail, type GatewayError } from '../base/errors';
 
-/** Headers that identify the caller and the request. `Connection` must not declare them as hop-by-hop, because a proxy would then remove them. */
+/** Headers that identify the caller and the request. A request's `Connection` header must not name them, because a proxy would then remove them. */
 const FOR_ALL_HOPS: ReadonlySet<string> = new Set([
   'host',
   'authorization',
@@ -27,7 +27,7 @@ function checkHead({ rawHeaders, httpVersion }: IncomingMessage): GatewayError |
   for (let index = 0; index < rawHeaders.length; index += 2) {
     const name = rawHeaders[index] ?? '';
     const value = rawHeaders[index + 1] ?? '';
-    // The length is compared first for speed, because this runs for every header of every request.
+    // The length of each header name is compared before its letters. This is fast, and the loop runs for every header of every request.
     if (name.length === 4 && name.toLowerCase() === 'host') hosts += 1;
     else if (name.length === 13 && name.toLowerCase() === 'authorization') authorizations += 1;
     else if (name.length === 17 && name.toLowerCase() === 'transfer-encoding') {
@@ -46,7 +46,7 @@ function checkHead({ rawHeaders, httpVersion }: IncomingMessage): GatewayError |
   return undefined;
 }
 
-/** The connection is closed, because the bytes after such a head cannot be interpreted reliably. */
+/** Closes the connection after a head that can be interpreted in several ways. The bytes after it cannot be interpreted reliably. */
 const CLOSE = { connection: 'close' };
 
 function namesFieldForAll(value: string): boolean {
@@ -65,8 +65,8 @@ function wrong(param: string, problem: string): GatewayError {
 const ABSOLUTE = /^https?:\/\/([^/?#:][^/?#]*)([^#]*)$/i;
 
 /**
- * Matches a name or an IPv6 address in brackets, with or without port. Percent-encoding and user names could be interpreted in
- * two ways, so they do not match.
+ * Matches a host as the Host header contains it: a name or an IPv6 address in brackets, with or without port. Percent-encoding and user
+ * names do not match, because programs could interpret them in two ways.
  */
 const HOST = /^(?:[a-z0-9_-]*(?:\.[a-z0-9_-]+)*\.?|\[[0-9a-f:.]+\])(?::\d{0,5})?$/i;
 
@@ -94,7 +94,10 @@ function settleTarget(request: IncomingMessage): GatewayError | undefined {
   return undefined;
 }
 
-/** The newest valid Host header as received (`given`) and normalized (`settled`), and its name. Nearly all requests repeat it. */
+/**
+ * The newest valid Host header: as received (`given`), normalized (`settled`), and its host alone (`name`). It is cached because nearly
+ * every request repeats the previous Host header.
+ */
 let newest = { given: '', settled: '', name: '' };
 
 const SLASH = 0x2f;
@@ -112,7 +115,10 @@ export function hostOf({ headers: { host = '' } }: Pick<IncomingMessage, 'header
   return host.toLowerCase().replace(/:\d*$/, '').replace(/\.$/, '');
 }
 
-/** Matches the host `{upstream}.p.{domain}` and everything similar. The gateway routes such a host only to the upstream that it names. */
+/**
+ * Returns whether the host contains `.p.`, as `{upstream}.p.{domain}` does. The gateway routes calls to such a host only to the upstream
+ * that the host names.
+ */
 export function isDirectHost(host: string): boolean {
   return host.includes('.p.');
 }

@@ -4,7 +4,7 @@ import type { Schema } from '../base/settings';
 
 const TEXT = { type: 'string' } as const;
 
-/** The schemas of single values. */
+/** The schemas of single values (such as texts, times and amounts) in answers of the gateway's own API. */
 export const shape = {
   text: TEXT,
   uuid: { type: 'string', format: 'uuid', example: '019a9d5e-3c5c-7a52-8f7e-0d4f6a1b2c3d' },
@@ -47,7 +47,7 @@ export function objectWith(
   return { ...object(properties), properties: { ...properties, ...optional } };
 }
 
-/** Returns the schema of an object whose member names are data. */
+/** Returns the schema of an object that serves as a map: its member names are not fixed, and all values have one schema. */
 export function mapOf(values: Schema): Schema {
   return { type: 'object', additionalProperties: values };
 }

@@ -19,10 +19,10 @@ export type FromZstdThread =
   | { readonly refused: ZstdRefusal }
   | { readonly broken: string };
 
-/** Why the gateway refuses to decode a body. The first code is one that Node's own decoder uses, too. */
+/** Why the gateway refuses to decode a body with zstd. The first code is that of Node's own zstd decoder for the same refusal. */
 export type ZstdRefusal = 'ZSTD_error_frameParameter_windowTooLarge' | 'TOO_MANY_BLOCKS';
 
-/** The largest window (decoder memory) that a frame may require, as a power of two: 8 MB, the most that RFC 9659 allows. */
+/** The largest window (memory of the decoder) that a zstd frame may require, as the exponent of a power of two. 2^23 is 8 MB, the most that RFC 9659 allows. */
 export const MAX_WINDOW_LOG = 23;
 
 /** How long decoding one body may take, counted from the start of the job in the thread. Decoding 20 MB takes a tenth of this. */
@@ -88,7 +88,7 @@ function decode(job: ZstdJob, take: (piece: Buffer) => void): Promise<void> {
     function onMessage(message: FromZstdThread): void {
       if (message === 'whole') end();
       else if (message === 'begun') tooLong = setTimeout(giveUp, JOB_WITHIN_MS);
-      // The reader of this stream counts the bytes itself. It has already received more than `maxBytes`.
+      // The reader of this stream counts the decoded bytes and knows that they exceed `maxBytes`. The stream therefore ends without an error.
       else if (message === 'too large') end(undefined, false);
       else if ('broken' in message) end(new Error(message.broken));
       else if ('refused' in message) end(Object.assign(new Error('refused'), { code: message.refused }), true);

@@ -8,11 +8,12 @@ const MAX_EMPTY_PIECES = 64;
 const FRAME = 0xfd2fb528;
 const REPEATED_BLOCK = 1;
 
-/** The most blocks of a frame, because each costs time even if it is empty. A compressor makes blocks of 128 KB, or smaller ones when its input pauses. */
+/** The most blocks of a zstd frame, because even an empty block costs time. A compressor makes blocks of 128 KB, or smaller ones if its input pauses. */
 const MAX_BLOCKS = 65_536;
 
 /**
- * Checks that the bytes are one frame (RFC 8878, section 3), because newer versions of Node decode only one.
+ * Checks that the bytes are exactly one zstd frame (RFC 8878, section 3). Newer versions of Node, which decode zstd themselves, accept only
+ * one frame, too.
  * @throws RangeError, Refused
  */
 function checkOneFrame(bytes: Buffer, maxWindowBytes: number): void {
@@ -21,7 +22,7 @@ function checkOneFrame(bytes: Buffer, maxWindowBytes: number): void {
     throw new RangeError('the body has bytes after its last zstd frame');
 }
 
-/** The error for a frame that would cost too much to decode. It is thrown before the decoder receives the frame. */
+/** The error for a zstd frame (the compressed unit of a body) that would cost too much to decode. It is thrown before the decoder receives the frame. */
 class Refused extends Error {
   constructor(readonly code: ZstdRefusal) {
     super(code);

@@ -76,7 +76,7 @@ export async function endOperatorSession(database: Knex, { token }: StoredSessio
     .delete();
 }
 
-/** Returns an HMAC of a hash. Its key is the session's token, which the database does not have. */
+/** Returns an HMAC of an operator token's hash. Its key is the session's token, which the database does not have. */
 export function sealedBy(token: string, hash: string): string {
   return createHmac('sha256', token).update(hash).digest('hex');
 }

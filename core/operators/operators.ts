@@ -57,7 +57,7 @@ const MIN_REMEMBERED = 1_000;
 const NOTED_EVERY_MS = 60_000;
 
 interface Remembered {
-  /** Undefined if the database no longer had the token at the last read. */
+  /** The operator token as the database had it at the last read; undefined if the database no longer had it. */
   readonly token: OperatorToken | undefined;
   readonly atMs: number;
 }

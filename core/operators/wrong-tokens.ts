@@ -22,9 +22,9 @@ interface Tries {
 }
 
 /**
- * Counts wrong operator tokens in this process by client address, and returns the error for each. A valid token is accepted before this
- * class is asked. An attacker that guesses tokens can therefore not lock an operator out, even from the operator's own address. The wait
- * slows an attacker that respects it; any other attacker needs a new connection for each guess.
+ * Counts wrong operator tokens in this process by client address, and returns the error for each. The gateway accepts a valid token before
+ * it looks at these counts. An attacker that guesses tokens can therefore not lock an operator out, even from the operator's own address.
+ * The wait slows an attacker that respects it; any other attacker needs a new connection for each guess.
  */
 export class WrongTokens {
   readonly #tries = new RecentlyUsed<Tries>(MIN_PLACES);

@@ -6,13 +6,13 @@ import type { Protocol } from '../catalog/protocols';
  * name that is unique to the account.
  */
 export const CACHE_NAMES = [
-  // The source: developers.openai.com, Prompt caching, 2026-11. Fireworks and Moonshot accept this member, too.
+  // The source of the next member: developers.openai.com, Prompt caching, 2026-11. Fireworks and Moonshot accept the member, too.
   'prompt_cache_key',
-  // The source: docs.vllm.ai, Automatic prefix caching, 2026-11. SGLang accepts this member, too.
+  // The source of the next member: docs.vllm.ai, Automatic prefix caching, 2026-11. SGLang accepts the member, too.
   'cache_salt',
-  // The source of this member: sgl-project/sglang, srt/entrypoints/openai/protocol.py, 2026-11
+  // The source of the next member: sgl-project/sglang, srt/entrypoints/openai/protocol.py, 2026-11
   'extra_key',
-  // The source of this member: fireworks.ai/docs, Create chat completion, 2026-11
+  // The source of the next member: fireworks.ai/docs, Create chat completion, 2026-11
   'prompt_cache_isolation_key',
 ] as const;
 

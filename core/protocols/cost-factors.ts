@@ -19,9 +19,15 @@ export interface CostFactors {
   readonly keptTokens: number;
   /** Whether the vendor reads anything else outside the body. Then only the model's context window bounds its input. */
   readonly isUnbounded: boolean;
-  /** Unknown members of the request that may add content from outside the body, so the hold covers a context window. An upstream may declare them free. */
+  /**
+   * Unknown members of the request that may add content from outside the body, so the hold covers a context window. The `freeMembers` of an
+   * upstream exempt members.
+   */
   readonly heldMembers: readonly string[];
-  /** Unknown members of the request whose value is a switch or a short word. The hold covers content from outside the body unless the upstream is official. */
+  /**
+   * Unknown members of the request whose value is a switch or a short word. The hold covers content from outside the body unless the
+   * upstream's tier is `official`.
+   */
   readonly smallMembers: readonly string[];
   /** All members, items and types in the request that the gateway's request tables do not list. */
   readonly unknownMembers: readonly string[];
@@ -47,7 +53,7 @@ export interface CostFactors {
 
 /** Something that the vendor charges separately and does not count in pieces. Without `meters` and `models`, no price in the configuration covers it. */
 export interface Extra extends Needs {
-  /** The name of the separately charged thing, a word of the request tables. Log lines contain it. */
+  /** The name of the separately charged feature, as the request tables spell it. Log lines contain the name. */
   readonly name: string;
   /** The path of the request's member that causes the separate charge, for errors. */
   readonly param: string;
@@ -59,7 +65,7 @@ export interface ToolUse {
   readonly meter: Meter | undefined;
   /** The most charged uses (pieces) of the tool in one call; undefined if the model decides. */
   readonly pieces: number | undefined;
-  /** How many further times the vendor may run the model for the tool, beside the `furtherPasses` of CostFactors. */
+  /** How many further times the vendor may run the model for this tool. These runs are added to the `furtherPasses` of CostFactors. */
   readonly furtherPasses?: number;
   /** The limit of the tool's uses in one call; undefined for a tool that accepts no limit. */
   readonly limit: ToolLimit | undefined;
@@ -71,17 +77,17 @@ export interface ToolUse {
 
 /** The limit of a tool's uses: the client's own in the request, or one that the gateway inserts. */
 export interface ToolLimit {
-  /** Whether each use of the tool may run the model once more. If not, `furtherPasses` of the tool has the number of these runs. */
+  /** Whether each use of the tool may run the model once more. If false, the tool's `furtherPasses` is the number of further runs. */
   readonly runsModel: boolean;
-  /** Whether all tools of the call share the limit. */
+  /** Whether all tools of the call share this limit of uses. */
   readonly isShared?: boolean;
   /** Where the gateway inserts a limit of uses; undefined if the client has set one. */
   readonly insert: LimitPlace | undefined;
-  /** Where the client's own limit is in the body. If the tool has no price, the gateway lowers this limit. */
+  /** Where the client's own limit of tool uses is in the body. If the model has no price for these uses, the gateway lowers the limit. */
   readonly own?: LimitPlace;
 }
 
-/** The place where the gateway writes a limit: it replaces bytes `from`..`to` of the body. If `name` is set, it writes a whole member of that name. */
+/** Where the gateway writes a limit of tool uses: it replaces bytes `from`..`to` of the body. If `name` is set, it writes a whole member of that name. */
 export interface LimitPlace {
   readonly from: number;
   readonly to: number;
@@ -89,14 +95,17 @@ export interface LimitPlace {
 }
 
 /**
- * Returns whether a tool has a meter for which a model has no price. The client then pays nothing for the tool's uses, but pays the tokens
- * that the vendor reads for them.
+ * Returns whether a tool has a meter for which a model has no price. The client then pays nothing for the tool's uses, but pays for the
+ * tokens that the vendor reads for them.
  */
 export function isUnpriced({ meter }: Pick<ToolUse, 'meter'>, { price }: Pick<ModelEntry, 'price'>): boolean {
   return meter !== undefined && !price.pieces.has(meter);
 }
 
-/** Returns how many charged uses of a tool one call to a model may have. Without a price, the platform pays for them, so it is at most the default number. */
+/**
+ * Returns how many charged uses of a tool one call to a model may have. A tool without a price gets at most the default number, because the
+ * platform pays for its uses.
+ */
 export function piecesOf(tool: ToolUse, model: Pick<ModelEntry, 'toolUses' | 'price'>): number {
   const { meter, pieces } = tool;
   const usual = (meter === undefined ? undefined : model.toolUses?.get(meter)) ?? 1;

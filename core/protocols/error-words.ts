@@ -32,19 +32,21 @@ const STATUSES: ReadonlyMap<string, number> = new Map(
   Object.entries(WORDS).flatMap(([status, words]) => words.map((word) => [word, Number(status)] as const)),
 );
 
-/** The error messages for a too long call from vendors whose error codes do not show that. Some messages contain numbers of tokens. */
+/** Error messages by which vendors report a call that is too long if their error codes do not show that. Some messages contain numbers of tokens. */
 const TOO_LONG_MESSAGE = new RegExp(
   [
-    // The sources of these messages: platform.claude.com "Context windows"; docs.aws.amazon.com "InvokeModel"; github.com/ollama/ollama, 2026-11.
+    // The sources of the next error messages: platform.claude.com "Context windows"; docs.aws.amazon.com "InvokeModel"; github.com/ollama/ollama,
+    // 2026-11.
     'prompt is too long|input is too long|prompt too long',
-    // The sources of these messages: developers.openai.com, api-docs.deepseek.com, openrouter.ai/docs, docs.vllm.ai, docs.mistral.ai, 2026-11.
+    // The sources of the next error messages: developers.openai.com, api-docs.deepseek.com, openrouter.ai/docs, docs.vllm.ai, docs.mistral.ai,
+    // 2026-11.
     "maximum context length|exceed(?:s|ed)? (?:the )?(?:model's )?(?:maximum )?context|context window",
-    // The sources of these messages: ai.google.dev "Troubleshooting"; docs.x.ai "Models"; console.groq.com/docs/errors, 2026-11.
+    // The sources of the next error messages: ai.google.dev "Troubleshooting"; docs.x.ai "Models"; console.groq.com/docs/errors, 2026-11.
     'input token count.*exceeds the maximum|maximum prompt length|reduce the length of the messages',
-    // The sources of these messages: docs.sglang.ai; github.com/ggml-org/llama.cpp; lmstudio.ai/docs, 2026-11.
+    // The sources of the next error messages: docs.sglang.ai; github.com/ggml-org/llama.cpp; lmstudio.ai/docs, 2026-11.
     "longer than the model's context length|available context size|greater than the context length",
-    // The sources of these messages: platform.kimi.ai/docs/api/errors, 2026-11; github.com/QwenLM/qwen-code, issue 2068, 2026-03; docs.z.ai "Errors"
-    // (1261), 2026-11.
+    // The sources of the next error messages: platform.kimi.ai/docs/api/errors, 2026-11; github.com/QwenLM/qwen-code, issue 2068, 2026-03; docs.z.ai
+    // "Errors" (1261), 2026-11.
     'exceeded model token limit|input token length too long|range of input length should be|prompt 超长',
   ].join('|'),
   'i',
@@ -100,7 +102,7 @@ const TYPES: Readonly<Record<number, string>> = {
 };
 
 /**
- * The error code at which Codex shortens its conversation. Codex also knows the last code of the table below (github.com/openai/codex,
+ * The error code at which Codex shortens its conversation. Codex also knows the code `server_is_overloaded` (github.com/openai/codex,
  * codex-api/src/sse/responses.rs, 2026-11).
  */
 const TOO_LONG_CODE = 'context_length_exceeded';

@@ -29,8 +29,9 @@ export interface Forms {
   /** Whether vendors refuse `strict` for a schema that permits undeclared values. The gateway then omits `strict`, and reports that to the client. */
   readonly holdsClosedOnly?: true;
   /**
-   * How system turns inside the conversation are sent, for dialects that want adjacent turns of one role in one message. They become text
-   * of the user, or stay as the model accepts them. If it is absent, every turn stays as it is.
+   * How system turns inside the conversation are sent, for dialects that want adjacent turns of one role in one message. `user`: they
+   * become text of the user. `by model`: they stay system turns if the model accepts them. If this member is absent, every turn stays as it
+   * is.
    */
   readonly system?: 'user' | 'by model';
 }

@@ -11,8 +11,8 @@ export interface UnsupportedFeature {
   /** Which requests with the feature are affected, in words; absent if all of them are. */
   readonly when?: string;
   /**
-   * Returns whether a request is affected. Without this function, every request with the feature is. If there is only `when`, the writer of
-   * the dialect decides while it writes.
+   * Returns whether a request is affected. If `when` is set but this function is absent, the dialect's writer decides while it writes. If
+   * both are absent, every request with the feature is affected.
    */
   isIn?(conversation: Conversation, model: string): boolean;
 }
@@ -69,7 +69,7 @@ export const BLANK_STOP: UnsupportedFeature = {
   isIn: ({ stop }) => stop.some((text) => text.trim() === ''),
 };
 
-/** The refusals that all dialects share. */
+/** The unsupported request features that the gateway refuses for every dialect. */
 export const COMMON: readonly UnsupportedFeature[] = [ORPHAN, TWO_TOOLS, SILENT];
 
 /** Drops the flag that a tool failed, for dialects whose tool results cannot express it. */

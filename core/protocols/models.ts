@@ -22,18 +22,20 @@ const LOW: ModelForms = { minThinking: { effort: { effort: 'low' } } };
  * that match a name apply to its model.
  */
 const ROWS: readonly (readonly [models: RegExp, ModelForms])[] = [
-  // Sources: platform.claude.com, Mid-conversation system messages, and @langchain/anthropic 1.5.13 (its profiles), 2026-10. Other models answer 400.
+  // Models that accept system turns inside the conversation. Other models answer such turns with status 400. Sources: platform.claude.com,
+  // Mid-conversation system messages, and @langchain/anthropic 1.5.13 (its profiles), 2026-10.
   [/claude-(?:opus-4-8|opus-5|sonnet-5-5|haiku-5-5|fable-5|mythos-5)(?!\d)/, { takesSystemTurns: true }],
-  // Sources: platform.claude.com, What's new in Claude Opus 5.5 and in Claude Sonnet 5.5, 2026-11. The first of them names Fable 5.1, too.
+  // Models that refuse a tool choice that forces a call. Sources: platform.claude.com, What's new in Claude Opus 5.5 and in Claude Sonnet 5.5,
+  // 2026-11. The page on Opus 5.5 names Fable 5.1, too.
   [/claude-(?:opus-5-5|sonnet-5-5|fable-5-[1-9]|mythos-5-[1-9])(?!\d)/, { refusesForcedTools: true }],
   [/claude-sonnet-5-5(?!\d)/, { minThinking: { thinking: { type: 'between_tools' } } }],
   [/claude-opus-5-5(?!\d)/, LOW],
-  // These models refuse to turn thinking off with `disabled` (docs.aws.amazon.com/bedrock, Adaptive thinking, 2026-11).
+  // Models that refuse to turn thinking off with `disabled` (docs.aws.amazon.com/bedrock, Adaptive thinking, 2026-11).
   [/claude-(?:fable-5|mythos-(?:5|preview))(?!\d)/, LOW],
-  // These models accept no sampling setting (platform.claude.com, Migration guides of Claude Opus 4.7 and Claude Sonnet 5.5, 2026-11).
+  // Models that accept no sampling setting (platform.claude.com, Migration guides of Claude Opus 4.7 and Claude Sonnet 5.5, 2026-11).
   [/claude-(?:opus-4-[78]|(?:opus|sonnet|fable|mythos)-5)(?!\d)/, { sampling: 'none' }],
-  // These models accept one sampling setting (github.com/chatboxai/chatbox/issues/2670, 2025-09, and github.com/iOfficeAI/AionUi/issues/912, 2026-02:
-  // both quote the vendor).
+  // Models that accept `temperature` or `top_p`, but not both (github.com/chatboxai/chatbox/issues/2670, 2025-09, and
+  // github.com/iOfficeAI/AionUi/issues/912, 2026-02: both quote the vendor).
   [/claude-(?:opus-4-[1-6]|(?:sonnet|haiku)-4-[56])(?!\d)/, { sampling: 'one' }],
 ];
 
@@ -60,7 +62,7 @@ export const ONE_SAMPLING: UnsupportedFeature = {
     formsOf(model).sampling !== undefined && temperature !== 1 && topP !== 1,
 };
 
-/** Returns a conversation as the model accepts it. A model that cannot be forced to call a tool may answer without a call. */
+/** Returns a conversation as the model accepts it. A model that refuses a forced tool call gets the tool choice `auto`, so it may answer without a call. */
 export function fittedToModel(conversation: Conversation, { model, weaken }: TranslatedCall): Conversation {
   const { refusesForcedTools, sampling } = formsOf(model);
   const { toolChoice, temperature, topP } = conversation;

@@ -11,9 +11,9 @@ import { ResponsesReader } from './responses/answer';
 
 interface Native {
   open(adapterSettings?: unknown): AnswerReader;
-  /** The members of events that only continue a text, so that these events need no parsing. If absent, every event must be parsed. */
+  /** The members with the text in events that only continue a text. The gateway does not parse such events. If absent, it parses every event. */
   readonly deltas?: Deltas;
-  /** The path in an event of the object with its usage report. If absent, it is the top-level member `usage`. */
+  /** The path of the usage report in an event. If absent, the report is the event's top-level member `usage`. */
   readonly usageAt?: readonly string[];
 }
 
@@ -69,7 +69,7 @@ export class NoteReader {
   }
 }
 
-/** Returns the answer events that an event of a stream means; undefined if its data is malformed. */
+/** Returns the answer events into which the reader converts one event of a stream; undefined if the event's data is malformed. */
 export function readOrMalformed(reader: AnswerReader, event: SseEvent): readonly AnswerEvent[] | undefined {
   try {
     return reader.event(event);
@@ -131,7 +131,7 @@ const PROMISES: ReadonlySet<string> = new Set(['tool_call', 'other']);
 function noteContent(note: Changing<EventNote>, event: Extract<AnswerEvent, { kind: 'open' | 'add' }>): void {
   const bytes = event.bytes ?? (event.kind === 'add' ? Buffer.byteLength(event.text) : 0);
   if (bytes > 0) note.contentBytes = (note.contentBytes ?? 0) + bytes;
-  // A part that opens with empty text or reasoning is not content yet. A tool call, hidden reasoning, or any other part is.
+  // An opening part with empty text or empty reasoning is not content yet. An opening tool call, hidden reasoning or other part is content.
   if (bytes > 0 || (event.kind === 'open' && (event.bytes !== undefined || PROMISES.has(event.part.kind))))
     note.content = true;
 }

@@ -47,7 +47,7 @@ function translated(action: TranslationRule['action'], why: string, features: re
   return { translation: { action, why }, ...(features.length > 0 && { features }) };
 }
 
-/** Returns the same row under several names. */
+/** Returns a record that has the same row of a request table under each of several names. */
 export function each<Row>(row: Row, ...names: readonly string[]): Readonly<Record<string, Row>> {
   return Object.fromEntries(names.map((name) => [name, row]));
 }

@@ -31,13 +31,13 @@ export type SharedObject = (typeof SHARED_OBJECTS)[number];
 
 /** The rule for a kind of vendor resource that answers create, such as responses. Its ids belong to the account whose call created them. */
 export interface KeptRule {
-  /** How many days the vendor keeps such a resource. */
+  /** How many days the vendor keeps a resource of this kind. */
   readonly days: number;
   /** The path of the resource's id in an unstreamed answer. */
   readonly answer: readonly string[];
-  /** The path of the resource's id in events of a stream, for each event name that has one. Other events do not contain the id. */
+  /** The path of the resource's id in events of a stream, by the name of the event. Events of other names do not contain the id. */
   readonly events: EventPaths;
-  /** Where answers list the items of the resource that calls may name individually. The items belong to the resource's account. */
+  /** Where answers list the resource's items, if calls may name these items individually. The items belong to the resource's account. */
   readonly items?: ItemsRule;
 }
 
@@ -46,7 +46,7 @@ export interface ItemsRule {
   readonly kind: SharedObject;
   /** The path of the list of the resource's items in an unstreamed answer. */
   readonly answer: readonly string[];
-  /** The path of an item in events of a stream, for each event name that has one. Other events do not contain an item. */
+  /** The path of an item in events of a stream, by the name of the event. Events of other names do not contain an item. */
   readonly events: EventPaths;
 }
 
@@ -58,7 +58,7 @@ export interface Keeping {
   readonly names: readonly { readonly kind: SharedObject; readonly id?: string }[];
   /** The kinds of vendor resources that the answer may create. */
   readonly makes: readonly SharedObject[];
-  /** Whether the vendor also reads something outside the body other than the named resources. */
+  /** Whether the vendor also reads something that is neither in the body nor one of the named resources. */
   readonly isOutside: boolean;
 }
 
@@ -79,7 +79,10 @@ export interface TranslationRule {
   readonly why: string;
 }
 
-/** The translation of a member, content part or tool of a request. Without `translation`, as in protocols that are not translated, it is refused. */
+/**
+ * The translation of a member, content part or tool of a request. A translated request is refused if it has a part without `translation`.
+ * Protocols that are not translated have no `translation`.
+ */
 export interface TranslatedRow {
   readonly translation?: TranslationRule;
   /** The conversation features that the request part expresses. If several rows express one feature, errors name the first row. */
@@ -88,7 +91,7 @@ export interface TranslatedRow {
   readonly harmless?: readonly unknown[];
 }
 
-/** The type of value that a request member requires. Of a value that may be long, the gateway checks only the first character. */
+/** The type of value that a request member requires. If a value may be long, the gateway checks only its first character. */
 export type Kind = { readonly expected: string } & ({ readonly begins: string } | { accepts(value: unknown): boolean });
 
 /** The prices that a `priced` member or content part of a request needs. Without them its cost is unknown. */
@@ -109,18 +112,18 @@ export type Addition = 'tools' | 'prediction' | 'hour';
 
 /** One top-level member of a request. */
 export interface MemberRow extends CostRule, TranslatedRow {
-  /** The type of its value; absent: the gateway does not check the value. */
+  /** The type that the member's value must have; if absent, the gateway does not check the value. */
   readonly is?: Kind;
   readonly isRequired?: boolean;
-  /** The members of which a request may have one instead of this required member. */
+  /** The alternatives to this required member. A request without the member must have one of them. */
   readonly replacedBy?: readonly string[];
-  /** Returns whether a value of the member is free, whatever the member's cost class. `null` and `harmless` values are always free. */
+  /** Returns whether a value of the member costs nothing, whatever the member's `class`. `null` and `harmless` values never cost anything. */
   isFree?(value: unknown): boolean;
-  /** A description, for operators, of the free values that `harmless` does not list. */
+  /** A description, for operators, of the values that cost nothing and that `harmless` does not list. */
   readonly freeValues?: string;
   /**
-   * What the member adds to the hold beside its text. `tools`: `toolOverheadTokens` once. `prediction`: the length of its text to each
-   * answer. `hour`: the price of an hour of caching.
+   * What the member adds to the hold beside the cost of its text. `tools`: `toolOverheadTokens` once. `prediction`: the length of the
+   * member's text, for each answer. `hour`: the price of an hour of caching.
    */
   readonly adds?: Addition;
   /** The kind of vendor resource that the member's value names. */
@@ -147,9 +150,9 @@ export interface PartRule extends CostRule {
   /** What the hold counts for the content part instead of its text. An operator may set bounds for `imageByUrl` and `document`. */
   readonly counts?: 'image' | 'imageByUrl' | 'document';
   readonly names?: SharedObject;
-  /** The prices that a `priced` content part needs. The vendor unpacks the part, so the part has the properties of class `outside`, too. */
+  /** The prices that a `priced` content part needs. Such a part is treated as `outside`, too, because the vendor unpacks it. */
   readonly needs?: Needs;
-  /** How many times more than once the vendor may run the model. The next member is how many more answers of up to `maxOutput` it may write. */
+  /** How many times more than once the vendor may run the model. `furtherAnswers` is how many more answers of up to `maxOutput` the vendor may write. */
   readonly furtherPasses?: number;
   readonly furtherAnswers?: number;
 }
@@ -162,7 +165,7 @@ export type PartRow = TranslatedRow & {
 
 /** The cost rule of a type of tool. A `*` at the end of the type's name stands for a version. */
 export interface ToolRule extends CostRule {
-  /** How often, at most, the length of a tool prompt (`toolOverheadTokens`) is added to the hold for the vendor's own definition of the tool. */
+  /** How many times, at most, the hold counts `toolOverheadTokens` (the length of a tool prompt) for the vendor's own definition of the tool. */
   readonly overheads: number;
   readonly furtherPasses?: number;
   /** The meter that counts what the vendor charges for the tool beside tokens. A model may have a price for each piece (unit of the meter). */
@@ -178,7 +181,7 @@ export interface ToolRule extends CostRule {
   readonly names?: SharedObject;
 }
 
-/** A type of tool in a request table. It has one cost rule, or one for each form whose cost differs. */
+/** A type of tool in a request table. It has one cost rule, or one for each of its forms if the cost differs between forms. */
 export type ToolRow = TranslatedRow & (ToolRule | FormedTool);
 
 export interface FormedTool {
@@ -198,7 +201,7 @@ export interface RequestTable {
   readonly roles: readonly string[];
   /** Whether `null` counts as absent for an optional member. */
   readonly nullIsAbsent: boolean;
-  /** The items of the conversation. Only a protocol has them whose items need not be messages and may themselves be content parts. */
+  /** The types of conversation items. Only protocols in which an item need not be a message have this member. Such items may themselves be content parts. */
   readonly items?: Readonly<Record<string, PartRow>>;
   readonly parts: Readonly<Record<string, PartRow>>;
   readonly tools: Readonly<Record<string, ToolRow>>;

@@ -22,7 +22,7 @@ export const REQUEST_TABLES: Readonly<Record<Protocol, RequestTable>> = {
   embeddings: EMBEDDINGS_TABLE,
 };
 
-/** The meters of vendors' tools that charge by use and whose uses a call can limit. */
+/** The meters of those vendor tools that are charged by use and whose uses a call can limit. */
 export const LIMITED_METERS: ReadonlySet<Meter> = new Set(
   Object.values(REQUEST_TABLES)
     .flatMap(({ tools }) => Object.values(tools))
@@ -30,7 +30,10 @@ export const LIMITED_METERS: ReadonlySet<Meter> = new Set(
     .flatMap(({ meter, isLimited }) => (meter !== undefined && isLimited === true ? meter : [])),
 );
 
-/** Returns the meters of tools that have a limit of uses and name no vendor resource. Adds those of members that cost one piece for each call. */
+/**
+ * Returns the meters of tools that have a limit of uses and name no vendor resource. Adds the meters of members that cost one piece (unit
+ * of the meter) per call.
+ */
 export function usedMeters({ tools, members }: RequestTable): readonly Meter[] {
   const meters = Object.values(tools)
     .flatMap(rulesOf)
@@ -46,11 +49,11 @@ interface CostLine {
   readonly name: string;
   readonly class: MemberClass;
   readonly why: string;
-  /** The values that are free whatever the class; null if there are none. */
+  /** The values of the request part that cost nothing, whatever its `class`; null if there are none. */
   readonly freeValues: string | null;
   /** The word in the setting `sharedObjects` that allows the request part; null if it names no vendor resource. */
   readonly names: string | null;
-  /** The meter that needs a price in the setting `pieces`. Without that price, the gateway refuses the request. null if the part needs no such price. */
+  /** The meter for which the setting `pieces` must have a price. Otherwise the gateway refuses the request. null if the request part needs no such price. */
   readonly meter: string | null;
 }
 
@@ -87,7 +90,7 @@ function line(place: CostLine['place'], name: string, rule: Described): CostLine
   return { place, name, class: of, why, freeValues, names, meter };
 }
 
-/** Returns where answers list the items that calls may name individually; undefined if the protocol has no such items. */
+/** Returns where answers list the items that later calls may name individually; undefined if no resource of the protocol has such items. */
 export function itemsRule({ kept }: Pick<RequestTable, 'kept'>): ItemsRule | undefined {
   return Object.values(kept).find(({ items }) => items !== undefined)?.items;
 }

@@ -2,15 +2,15 @@ import { asText } from '../base/json-values';
 import { parseJson } from '../base/parse-json';
 import type { Signature } from '../catalog/conversation';
 
-/** The beginning of every signature that the gateway seals for a client of another dialect. Vendors' own signatures are base64 without a dot. */
+/** The prefix of every signature that the gateway encodes for a client of another dialect. Vendors' own signatures are base64 without a dot. */
 export const SEAL = 'tollgate.';
 
-/** Returns a sealed signature for the client, which sends it back unchanged. */
+/** Encodes a signature with its dialect and upstream as one text for the client, which sends the text back unchanged. */
 export function seal({ upstream, dialect, value }: Signature): string {
   return SEAL + Buffer.from(JSON.stringify([dialect, upstream, value])).toString('base64url');
 }
 
-/** Returns the signature inside of a sealed text; undefined for any other value. */
+/** Returns the signature that `seal` encoded in a text; undefined for any other value. */
 export function unseal(text: unknown): Signature | undefined {
   if (typeof text !== 'string' || !text.startsWith(SEAL)) return undefined;
   const read = parseJson(Buffer.from(text.slice(SEAL.length), 'base64url').toString());

@@ -27,24 +27,24 @@ function completed(schema: JsonObject): JsonObject {
   return typed['type'] !== 'object' || 'properties' in typed ? typed : withMember(typed, 'properties', {});
 }
 
-/** Returns a call's input as JSON, for an upstream whose tools do not accept text. */
+/** Returns a tool call's input as JSON, for an upstream whose tools do not accept text. */
 export function jsonInputOf({ input, isText }: ToolCallPart): string {
   if (isText === true) return JSON.stringify({ [MEMBER]: input });
   return input.trim() === '' ? '{}' : input;
 }
 
-/** Returns a call's input for an upstream that expects an object. Its JSON text stays unchanged. @throws NotTranslatable */
+/** Returns a tool call's input for an upstream that expects an object. The input's JSON text stays unchanged. @throws NotTranslatable */
 export function inputObjectOf(part: ToolCallPart): JsonObject {
   const input = parseForeign(jsonInputOf(part));
   if (input !== undefined) return input;
   throw new NotTranslatable('tool_call', `${BROKEN_INPUT.why}, of the tool "${part.name}"`);
 }
 
-/** Restores the client's tool names in calls. Extracts the input of text tools from the JSON of an upstream without text tools. */
+/** Restores the client's tool names in tool calls. If the upstream has no text tools, extracts the input of text tools from the upstream's JSON. */
 export class TextTools {
   /** The tools whose calls must be changed, by their names at the upstream. */
   readonly #tools: ReadonlyMap<string, Tool>;
-  /** The JSON input of calls that have not ended, by the number of their part. */
+  /** The JSON input of tool calls that have not ended, by the number of their part. */
   readonly #inputs = new Map<number, string>();
 
   constructor({ tools }: Conversation) {
@@ -78,7 +78,7 @@ export class TextTools {
   }
 }
 
-/** Returns the text inside of a call's JSON. If a model ignores the schema and writes plain text, returns that text. */
+/** Returns the text in the JSON input of a tool call. If a model ignored the schema and wrote plain text, returns that text. */
 function textIn(json: string): string {
   const object = asObject(parseJson(json));
   return object === undefined ? json : asText(object[MEMBER]);

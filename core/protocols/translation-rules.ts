@@ -3,7 +3,7 @@ import { asObject, type JsonObject } from '../base/json-values';
 import { type Feature, NotTranslatable } from '../catalog/conversation';
 import type { RequestTable, TranslatedRow, TranslationRule } from './request-table';
 
-/** The rule of one member, item, content part or tool. */
+/** The translation rule of one member, item, content part or tool. */
 interface NamedRule extends TranslationRule, Pick<TranslatedRow, 'harmless'> {
   /** The member's path from the top level; for an item, content part or tool its location and type, such as `tools[function]`. */
   readonly member: string;
@@ -18,7 +18,7 @@ const UNKNOWN = 'is unknown, so it cannot be carried to another dialect';
 
 /** The translation rules of a protocol's requests. A member without a rule is refused. A member that is `null` counts as absent. */
 export class TranslationRules {
-  /** The client's name of the member or part that expresses a feature of a conversation, by feature. */
+  /** For each conversation feature, the client's name of the member or part that expresses the feature. */
   readonly names: Readonly<Partial<Record<Feature, string>>>;
   readonly #rules = new Map<string, NamedRule>();
 

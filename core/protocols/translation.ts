@@ -29,7 +29,7 @@ interface TranslatedFor {
   readonly inputTokens?: number;
 }
 
-/** An event of the upstream: its meaning for routing and money, and the events that the client gets for it. */
+/** The result of translating one event of the upstream. `note` is for routing and charging; `written` has the events that the client gets. */
 export interface TranslatedEvent {
   readonly note: EventNote;
   readonly written: readonly ClientEvent[];
@@ -41,8 +41,8 @@ interface TranslatedBody extends BodyNote {
 }
 
 /**
- * Translates the answer of one attempt into the client's dialect. If the upstream speaks the same dialect, it only converts a stream to a
- * body or a body to a stream.
+ * Translates the answer of one attempt into the client's dialect. If the upstream speaks that dialect, the translation only converts a
+ * stream to a body or a body to a stream.
  */
 export class Translation {
   readonly #candidate: Answering;
@@ -128,7 +128,7 @@ export class Translation {
     return this.#guard('end', () => this.#write(this.#checked([...(this.#hasFailed ? [] : this.#reader.end()), END])));
   }
 
-  /** Returns the meaning of an unstreamed answer, and the body for the client. */
+  /** Returns the usage and errors of an unstreamed answer, for routing and charging, and the body for the client. */
   body(body: unknown): TranslatedBody {
     return this.#guard('body', () => this.#bodyOf(this.#checked(this.#reader.body(body)), body));
   }
@@ -174,9 +174,12 @@ export class Translation {
     return this.#finished.size >= this.#call.asked.conversation.choices;
   }
 
-  /** Replaces a broken or empty end by an error. Adds a stop reason to an answer that ends without one. */
+  /**
+   * Replaces the end of an answer by an error if the upstream broke the answer off or sent no content. Adds a stop reason to an answer that
+   * ends without one.
+   */
   #checked(read: readonly AnswerEvent[]): readonly AnswerEvent[] {
-    // Most events only add text and counts, so a quick check for them saves time: this method runs for every event of every translated stream.
+    // This method runs for every event of every translated stream. Most events only add text and counts, so a quick check handles those first.
     if (read.every(isPlain)) {
       this.#hasContent ||= read.some(({ kind }) => kind === 'add');
       return read;

@@ -13,9 +13,9 @@ interface CountRow {
   readonly orSumOf?: readonly string[];
   /** The name of the count that includes this one. */
   readonly in?: string;
-  /** The name of the count that this one belongs to, but that does not include it. */
+  /** The name of the count that this count belongs to without being included in it. */
   readonly beside?: string;
-  /** The name of another count that vendors include in the reported number of this count. It is subtracted from that number. */
+  /** The name of another count that vendors include in the reported number of this count. The gateway subtracts that other count. */
   readonly less?: string;
 }
 
@@ -27,7 +27,7 @@ interface UsageTable {
   readonly counts: Readonly<Record<string, CountRow>>;
   /** The path of the sum of all counts. It shows which counts include others. */
   readonly total?: string;
-  /** Paths of numbers that repeat or divide other counts, or that cost nothing. */
+  /** Paths of known numbers that are not separate counts, because they repeat other counts, split them, or cost nothing. */
   readonly free: readonly string[];
 }
 
@@ -78,17 +78,17 @@ export function unlessPlain(value: unknown, plain: readonly string[]): string | 
 
 interface Row extends CountRow {
   readonly name: string;
-  /** The row's index in the table. */
+  /** The index of this count's row in the usage table. */
   readonly number: number;
-  /** The index of the row that `less` names; -1 if there is none. */
+  /** The index of the row in the usage table of the count that `less` names; -1 if `less` is absent. */
   readonly lessNumber: number;
-  /** The name of the count in `in` or `beside`; undefined for a count that belongs to no other count. */
+  /** The name of the count that this count belongs to, from `in` or `beside`; undefined if this count belongs to no other. */
   readonly whole: string | undefined;
   readonly isMeter: boolean;
   readonly isTokens: boolean;
-  /** Whether the reported total may decide if this count is included in the count that it belongs to. Audio and images are always included. */
+  /** Whether the reported total may show if another count includes this count. Counts of audio and images are always included. */
   readonly mayMove: boolean;
-  /** Whether usage records show a reported 0. */
+  /** Whether usage records also show this count if the vendor reports 0. */
   readonly keepsZero: boolean;
   readonly places: readonly CountReader[];
   readonly parts: readonly CountReader[];
@@ -102,14 +102,14 @@ interface Whole {
 
 const SIDES: ReadonlySet<string> = new Set(['input', 'output']);
 
-/** A set of rows, with one bit for each row. */
+/** A set of rows of the usage table, with one bit for each row. */
 type RowSet = number;
 
 class Rows {
   readonly all: readonly Row[];
   readonly wholes: readonly Whole[];
   readonly sides: readonly Row[];
-  /** The counts that are not included in the counts they belong to, unless the reported total shows otherwise. */
+  /** The counts that are reported separately from the count that they belong to, unless the reported total shows otherwise. */
   readonly beside: RowSet;
 
   constructor(counts: UsageTable['counts']) {
@@ -176,9 +176,9 @@ function saidOf({ places, parts }: Row, report: JsonObject): readonly number[] {
 /** Reads one usage report. Drops counts that contradict others, and names them as suspect. A translated stream may have a report in each event. */
 class ReportReader {
   #suspect: Set<string> | undefined;
-  /** The counts, by the index of their row. */
+  /** The counts in the report, by the index of their row in the usage table. */
   readonly #found: (number | undefined)[] = [];
-  /** The counts that are not included in the counts they belong to. */
+  /** The counts that this report has separately from the count that they belong to, so no other count includes them. */
   #beside: RowSet;
   #rest = 0;
 
@@ -197,12 +197,16 @@ class ReportReader {
     const first = said === undefined ? row.places[0]?.(report) : said[0];
     const isDoubtful = said !== undefined && said.length > 1;
     if (isDoubtful) this.#doubtRow(row);
-    // A count with two different reported numbers becomes unknown if it is part of another count. Otherwise it keeps the first, which its parts need.
+    // If a report has two different numbers for one count, a count that is part of another count becomes unknown. Any other count keeps its first
+    // number, because its parts need a count that includes them.
     if (first === undefined || (isDoubtful && row.whole !== undefined)) return undefined;
     return Math.max(0, first - (this.#found[row.lessNumber] ?? 0));
   }
 
-  /** Returns whether the counts add up to the reported total, and finds which counts include others. An unexplained rest costs only with `totalHas`. */
+  /**
+   * Returns whether the counts add up to the reported total, and finds which counts include others. Tokens of the total that no count
+   * explains are charged only with `totalHas`.
+   */
   agreesWith(total: number): boolean {
     for (const { number } of this.rows.sides) if (this.#found[number] === undefined) return true;
     const rest = total - this.#sumOf(this.#beside);
@@ -308,7 +312,7 @@ function placeOf(path: string): CountReader {
 function countAt(within: unknown, steps: readonly (readonly string[])[], at: number): number | undefined {
   const step = steps[at];
   if (step === undefined) return asCount(within);
-  // Read by index, because destructuring an array costs more than the look-up.
+  // The elements of `step` are read by index, because destructuring an array takes longer.
   const found = asObject(within)?.[step[0] as string];
   const name = step[1];
   if (found === undefined) return undefined;

@@ -48,7 +48,7 @@ export const VENDOR_SWITCHES: Readonly<Record<string, MemberRow>> = {
   route: { ...priced('another model may answer, with a price of its own'), ...AT_VENDOR },
   // openrouter.ai/docs/guides/routing/provider-selection, 2026-11: hosts of one model differ in price.
   provider: { ...priced('hosts have prices of their own'), ...AT_VENDOR, harmless: [{}] },
-  // openrouter.ai/docs/guides/features/presets, 2026-11: instructions and models that the platform's account keeps.
+  // openrouter.ai/docs/guides/features/presets, 2026-11: a preset has instructions and models, and OpenRouter stores it in the platform's account.
   preset: { ...kept('prompt', 'a preset at the vendor'), ...AT_VENDOR },
 };
 

@@ -21,7 +21,7 @@ const LOOK_EVERY_MS = 10_000;
 /** The maximum records summed at once, because writers of records wait meanwhile: 0.1 s for records of one account, 0.4 s for records of 500 accounts. */
 const RECORDS_AT_ONCE = 10_000;
 
-/** Keeps `usage_sums` close to the present (migrations/0003-usage-records.ts). Returns the loop, which the caller stops. */
+/** Repeatedly adds newer usage records to `usage_sums` (migrations/0003-usage-records.ts). Returns the loop, which the caller stops. */
 export function startUsageRollUp({
   database,
   log,
@@ -46,7 +46,7 @@ export function startUsageRollUp({
   return startLoop(look, { everyMs, atRestMs: 60_000, whenFailed });
 }
 
-/** Sums at most `most` records from before `wanted`. Returns whether there are more. */
+/** Sums at most `most` records from before the time `wanted`. Returns whether more records from before that time remain. */
 export async function sumSomeUntil(database: Knex, wanted: Date, most = RECORDS_AT_ONCE): Promise<boolean> {
   const { rows } = await database.raw<{ rows: { more: boolean }[] }>(
     'SELECT sum_usage_until(:wanted::timestamptz, :most::int) AS more',

@@ -34,7 +34,7 @@ const MEASURES = [
 ] as const;
 type Measure = (typeof MEASURES)[number];
 
-/** The bounds between latency classes, as in the migration. The first class is below the first bound; the last begins at the last bound. */
+/** The bounds between latency classes, as in migrations/0003-usage-records.ts. The first class is below the first bound; the last begins at the last bound. */
 export const FIRST_TOKEN_BOUNDS_MS = Array.from({ length: 53 }, (_, at) => Math.round(2 ** (4 + at / 4)));
 const CLASSES = FIRST_TOKEN_BOUNDS_MS.length + 1;
 const FIRST_TOKENS = Array.from(
@@ -143,7 +143,7 @@ interface PartOfSlot extends Slot {
 
 const HOUR_MS = 3_600_000;
 
-/** Splits slots into whole hours and the partial hours at their ends. If no grouping fits, all time counts as partial. */
+/** Splits time slots into whole hours and the partial hours at their ends. If no hourly sums fit the filters, all time counts as partial. */
 function splitSlots(slots: readonly Slot[], groupedBy: GroupedBy | undefined) {
   const parts = { whole: [] as PartOfSlot[], cut: [] as PartOfSlot[] };
   for (const [slot, { fromMs, toMs }] of slots.entries()) {
@@ -184,9 +184,9 @@ function recordsOf(database: Knex, filters: SumFilters): Knex.QueryBuilder {
 }
 
 /**
- * Returns a query that reads the parts of the time slots one after the other, each through an index. In a query for all parts at once,
- * Postgres would expect as many groups as records, and sort them. The query uses `max`, because otherwise Postgres would expect 2,000 rows
- * of `usage_summed` and compile the query for them.
+ * Returns a query that reads each part of the time slots on its own, through an index. If it read all parts at once, Postgres would expect
+ * as many groups as records, and sort them. The query uses `max`, because otherwise Postgres would expect 2,000 rows of `usage_summed` and
+ * compile the query for them.
  */
 function inSlots(
   database: Knex,

@@ -4,7 +4,7 @@ import { groupOf, type Rollout, type RolloutAssignment, type RolloutPosition } f
 /** The stage and group of a call in the one rollout that it takes part in. The rollout compares only calls whose group was drawn at random. */
 export interface RolloutPart extends Pick<RolloutPosition, 'run' | 'stage'>, RolloutAssignment {
   readonly name: string;
-  /** Whether the call used another upstream, because the treatment's upstream is ejected or disabled. */
+  /** Whether the call used an upstream other than the treatment's, because the treatment's upstream is ejected or disabled. */
   isMissed: boolean;
 }
 
@@ -22,7 +22,7 @@ export interface SeenCall extends Omit<RolloutPart, 'group' | 'isMissed'> {
   readonly wholeMs: number | undefined;
 }
 
-/** The parts of a call that a rollout needs to draw its group. */
+/** The parts of a call from which a rollout determines the call's group, and in which it records the result. */
 export interface JoiningCall {
   readonly id: string;
   readonly key: Payer;
@@ -71,7 +71,7 @@ export class LiveRollouts {
     return this.#positions.get(rolloutKeyOf(rollout));
   }
 
-  /** Returns the stage and group of a call in a rollout; undefined if the call is in none. Every later request for the same call returns the same. */
+  /** Returns the stage and group of a call in a rollout; undefined if the call is in none. The first result is kept and returned for the rest of the call. */
   join(rollout: Rollout, call: JoiningCall): RolloutPart | undefined {
     const { facts } = call;
     if (facts.rollout !== undefined) return facts.rollout ?? undefined;

@@ -1,7 +1,7 @@
 import { createHash, hash } from 'node:crypto';
 import type { Payer } from '../ledger/ledger';
 
-/** A change that is released in stages. A share of the calls is served with the change, until all calls are or none. */
+/** A change that is released in stages. A growing share of the calls is served with the change, until all calls are, or the rollout is aborted. */
 export interface Rollout {
   readonly name: string;
   readonly change: RolloutChange;
@@ -60,7 +60,7 @@ export interface Guard {
   readonly above: number;
   /** The latency or cost above which a call is slow or expensive: a multiple of the control's p95 or median; 1 for `errorRate`, which has no threshold. */
   readonly times: number;
-  /** The minimum number of calls before the guard decides. */
+  /** The minimum number of calls in each group before this guard compares the groups and can abort the rollout. */
   readonly minCalls: number;
 }
 
@@ -84,14 +84,17 @@ export function definitionOf({ change, stickyBy }: Pick<Rollout, 'change' | 'sti
     .slice(0, 12);
 }
 
-/** The group that a call is in. */
+/** The group of a rollout (`treatment` or `control`) that a call belongs to. */
 export interface RolloutAssignment {
   readonly group: RolloutGroup;
-  /** Whether a draw decided the group, instead of `include` or `exclude`. */
+  /** Whether the group was chosen at random, instead of by `include` or `exclude`. */
   readonly isDrawn: boolean;
 }
 
-/** Returns the group of a call: by `include` and `exclude` if they name its caller, otherwise by a draw. */
+/**
+ * Returns the group of a call. `include` and `exclude` decide if they name the call's account or key. Otherwise the group is random, in
+ * proportion to `share`.
+ */
 export function groupOf(
   { name, stickyBy, include, exclude }: Pick<Rollout, 'name' | 'stickyBy' | 'include' | 'exclude'>,
   share: number,

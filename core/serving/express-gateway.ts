@@ -92,7 +92,7 @@ export interface ExpressGateway {
   readonly admin: Server;
   /** Opens the admin listener to clients. */
   openAdmin(): Promise<void>;
-  /** Builds the pipelines of another configuration. Returns a function that lets new calls use them. */
+  /** Builds the pipelines of a newly loaded configuration. Returns a function; calling it makes new calls use these pipelines. */
   prepare(gateway: PipelineGateway): Promise<() => void>;
 }
 
@@ -215,7 +215,7 @@ async function buildPipelines(load: NodeJS.Require, config: object): Promise<Ent
   };
   const { Router } = createRequire(load.resolve('express-gateway'))('express') as { Router(): unknown };
   const router = await bootstrap({ app: Router(), config });
-  // Waits, because Express Gateway adds its policies to the router in promises that it does not await.
+  // Waits one turn of the event loop, because Express Gateway adds its policies to the router in promises that it does not await.
   await new Promise((resolve) => setImmediate(resolve));
   return router;
 }
@@ -316,7 +316,10 @@ function checkedByExpressGateway(config: EgConfig, type: 'system' | 'gateway', s
   return value;
 }
 
-/** Returns the content of gateway.config.yml, with the checked settings and defaults of every action. TLS is left out, because we add it to the servers. */
+/**
+ * Returns the content of gateway.config.yml, with the checked settings and defaults of every action. Omits TLS, because Tollgate itself
+ * adds TLS to the servers.
+ */
 function withCheckedSettings({ gateway, pipelines }: Configuration): unknown {
   const checked = pipelines.map(({ name, endpoints, steps }) => [
     name,

@@ -31,7 +31,7 @@ interface FrontDoorOptions {
 }
 
 interface FrontDoor extends Served {
-  /** Builds the pipelines of another configuration. Returns a function that lets new calls use them. */
+  /** Builds the pipelines of a newly loaded configuration. Returns a function; calling it makes new calls use these pipelines. */
   prepare(gateway: PipelineGateway): () => void;
   /** Lets clients upgrade connections of the public listener: to WebSockets for calls, and to the protocols of plugins. */
   takeUpgrades(server: Server): ClientSockets;

@@ -65,7 +65,7 @@ export function loadPlugins(configFolder: string, env: NodeJS.ProcessEnv): Loade
 
 /**
  * Replaces package names by full paths where the configuration's folder contains the package. Other packages are loaded from Tollgate's own
- * folder. Express Gateway receives the same names.
+ * folder. Express Gateway receives the resulting names and paths.
  */
 function locatePlugins(system: SystemSettings, configFolder: string): SystemSettings {
   const fromConfiguration = createRequire(join(configFolder, 'system.config.yml'));
@@ -107,7 +107,7 @@ function loadPackage(
   return { package: packageName, manifest, settings: checked.value };
 }
 
-/** Registers what a package provides. @throws if a part of it breaks its contract, or is already registered */
+/** Registers what a package provides. @throws if one of its plugins, policies or adapters does not fulfil its contract, or is already registered */
 function takeIn({ plugins, policies, adapters }: Manifest['tollgate']): void {
   for (const plugin of plugins) requireContract(plugin, PLUGIN_CONTRACT);
   for (const policy of policies) requirePolicy(policy);

@@ -76,7 +76,7 @@ function withPriceLists(endpoint: Endpoint) {
   return { ...endpoint, properties: { ...endpoint.properties, models } };
 }
 
-/** Adds the settings of each adapter, which apply if the endpoint names that adapter. */
+/** Adds the settings of each adapter to the JSON Schema of an endpoint. An adapter's settings apply if the endpoint names that adapter. */
 function withAdapters(endpoint: { readonly properties: object }): JsonSchema {
   const { adapter } = endpoint.properties as { adapter: object };
   const name = { enum: adapterNames() };

@@ -109,7 +109,7 @@ const ANY_METHOD = '*';
 const NAMED = /^\{\w+\}$/;
 
 /**
- * Returns whether two routes may answer the same path. Two routes of one plugin only do if their paths are the same. `{name...}` may
+ * Returns whether two routes may answer the same path. Two routes of one plugin conflict only if their paths are equal. `{name...}` may
  * overlap other routes, because it only answers what no other route answers.
  */
 function answerAlike(one: Route, other: Route, isOfOne: boolean): boolean {

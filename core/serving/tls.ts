@@ -198,11 +198,11 @@ export function serveWithTls(server: Server, certificates: Certificates): void {
     SNICallback: (host, answer) => answer(null, certificates.contextFor(host)),
   });
   certificates.follow((pair) => tls.setSecureContext(pair));
-  // Node reports timeouts and malformed requests to the server in the member `server` of a socket, so that member must be the HTTP server.
+  // Node reports timeouts and malformed requests to the server that a socket's member `server` names. This member must therefore be the HTTP server.
   tls.on('secureConnection', (socket) => Reflect.apply(serve, server, [Object.assign(socket, { server })]));
   server.off('connection', serve as (socket: Socket) => void);
   server.on('connection', (socket: Socket) => {
-    // A connection arrives here a second time, after its TLS handshake, if no handler accepted its upgrade.
+    // A TLS connection arrives here again, after its handshake, if it asked for another protocol (upgrade) and no handler accepted that.
     if (socket instanceof TLSSocket) return Reflect.apply(serve, server, [socket]);
     // Node's own TLS server also disables `allowHalfOpen`. Otherwise the connection stays open after its client has disconnected.
     socket.allowHalfOpen = false;

@@ -13,7 +13,7 @@ interface Validation {
   readonly configuration: Configuration | undefined;
 }
 
-/** Checks both files of a folder without starting anything. */
+/** Checks gateway.config.yml and system.config.yml of a folder without starting anything. */
 export function validateConfiguration(folder: string, env: NodeJS.ProcessEnv): Validation {
   let loaded: LoadedPlugins;
   try {

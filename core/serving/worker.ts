@@ -29,12 +29,12 @@ export class Channel {
     this.#answers = answers;
   }
 
-  /** Sets the functions by which this process answers questions of the other process from now on. */
+  /** Sets the functions with which this process answers questions from the other end of the channel (primary or worker) from now on. */
   answer(answers: Answers): void {
     this.#answers = answers;
   }
 
-  /** Asks the other process. Returns undefined if that process has no answer, or ends before it answers. */
+  /** Asks the process at the other end of the channel (primary or worker). Returns undefined if that process has no answer, or ends before it answers. */
   ask(question: string, given?: unknown): Promise<unknown> {
     return new Promise((resolve) => {
       if (!this.#isOpen) return resolve(undefined);
@@ -54,7 +54,7 @@ export class Channel {
     this.#send({ answerTo: message.number, value });
   }
 
-  /** Answers open questions with undefined, because the other process has ended. */
+  /** Answers open questions with undefined, because the process at the other end of the channel has ended. */
   close(): void {
     this.#isOpen = false;
     for (const resolve of this.#waiting.values()) resolve(undefined);

@@ -10,9 +10,9 @@ import { canonicalEmail } from './users';
  */
 
 interface Pace {
-  /** How many attempts are allowed without a wait. */
+  /** How many attempts to sign in are allowed before the client must wait between attempts. */
   readonly free: number;
-  /** The maximum wait in seconds. Each further attempt doubles the wait up to this maximum. */
+  /** The maximum wait, in seconds, before the next attempt to sign in. Each further attempt doubles the wait up to this maximum. */
   readonly maxWaitSeconds: number;
 }
 
@@ -23,10 +23,13 @@ const PER_PLACE: Pace = { free: 20, maxWaitSeconds: 300 };
 /** A client learns no secret by starting sign-ins with an identity provider, but each request makes the gateway call the provider. */
 const PER_PLACE_AT_PROVIDER: Pace = { free: 60, maxWaitSeconds: 60 };
 
-/** After this time without an attempt, the count starts again. */
+/** The seconds without an attempt to sign in after which the counting of attempts starts again from 1. */
 const FORGOTTEN_AFTER_SECONDS = 900;
 
-/** `now()` is the start of the transaction, which is too old if the attempt waited for another one. The condition therefore reads `clock_timestamp()`. */
+/**
+ * `now()` is the start of the transaction. It is too old if this attempt had to wait for a concurrent attempt's row lock. The condition
+ * therefore reads `clock_timestamp()`.
+ */
 const COUNT = `
   INSERT INTO sign_in_attempts AS known (subject, tries, tried_at, next_at) VALUES (:subject, 1, now(), now())
   ON CONFLICT (subject) DO UPDATE SET
@@ -39,7 +42,7 @@ const COUNT = `
   RETURNING tries`;
 
 interface SignInAttempt {
-  /** Records that the attempt was not a guess, so that it does not count. */
+  /** Records that the attempt to sign in succeeded. It was then not a guess and does not count. */
   succeeded(): Promise<void>;
 }
 

@@ -30,7 +30,7 @@ export async function makeSignInLink(
   return { token, expiresAt };
 }
 
-/** Marks a sign-in link as used, and returns its user. @throws SIGN_IN_FAILED */
+/** Deletes a sign-in link, so that it works only once, and returns its user. @throws SIGN_IN_FAILED if the link has expired or was used */
 export async function takeSignInLink(database: Knex, token: string): Promise<User> {
   const [taken]: { user_id: string }[] = await database('sign_in_links')
     .where({ token_hash: hashToken(token) })

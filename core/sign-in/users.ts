@@ -99,7 +99,7 @@ export async function findUser(database: Knex, userId: string): Promise<User> {
   return toUser(row);
 }
 
-/** Changes a user's password or status, and ends the user's open sessions and links. @throws NOT_FOUND */
+/** Changes a user's password or status. Ends the user's open sessions and deletes the user's sign-in links. @throws NOT_FOUND */
 export async function updateUser(
   database: Knex,
   userId: string,
@@ -133,7 +133,7 @@ export async function lockUser(transaction: Knex.Transaction, userId: string): P
   return row as UserRow;
 }
 
-/** Ends a user's open sessions and unused links. */
+/** Ends a user's open sessions and deletes the user's sign-in links. */
 export async function endSignIns(transaction: Knex.Transaction, userId: string): Promise<void> {
   for (const table of ['user_sessions', 'sign_in_links']) await transaction(table).where({ user_id: userId }).delete();
 }

@@ -12,7 +12,7 @@ const MAX_KEPT_BYTES = 1_048_576;
 /** The maximum bytes that one character of a string occupies in memory. */
 const BYTES_PER_CHARACTER = 2;
 
-/** The last events of charged answers. After any other last event, a repetition is a new call. */
+/** The last events of answers that are charged. After any other last event, a repetition of the client's frame begins a new call. */
 const CHARGED: ReadonlySet<string | undefined> = new Set(['response.completed', 'response.incomplete']);
 
 /** The running answers and those that ended recently, by the session of the client and the identity of the frame. */
@@ -47,7 +47,7 @@ interface Frame {
   readonly isLast: boolean;
 }
 
-/** The answer to one frame, for every WebSocket that delivers the frame. The gateway requests and charges it once. */
+/** The answer to one frame, for every WebSocket that delivers the frame. The gateway requests and charges the answer once. */
 export class Delivery {
   /** Resolves when the answer is whole. Rejects if it breaks off. */
   readonly ended: Promise<void>;
@@ -56,7 +56,7 @@ export class Delivery {
   readonly #forget: () => void;
   /** The readers of the answer, and whether each has received all frames so far. */
   readonly #readers = new Map<FrameWriter, boolean>();
-  /** The frames so far; undefined once they exceed the limit. */
+  /** The frames of the answer so far; undefined once they exceed the memory limit for repetitions. */
   #frames: Frame[] | undefined = [];
   #keptBytes = 0;
   readonly #room: BodyRoom;
@@ -106,7 +106,10 @@ export class Delivery {
     await this.ended;
   }
 
-  /** Removes a reader whose client disconnected. Cancels an answer without readers: at once, or after 5 s if no frame was sent and the client may return. */
+  /**
+   * Removes a reader whose client disconnected. If it was the last reader, cancels the answer: after 5 s if no frame was sent and the
+   * client may reconnect, else at once.
+   */
   leave(reader: FrameWriter): void {
     if (!this.#readers.delete(reader) || this.#readers.size > 0 || this.#isOver) return;
     if (this.#hasBegun || !this.#owner.mayReturn) this.#exchange.cancel();

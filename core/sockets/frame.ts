@@ -8,7 +8,7 @@ import { applyBodyEdits, type EditedBody } from '../wire/body-edits';
 
 const CREATE = 'response.create';
 
-/** The edits that turn a frame into the body of a POST. Every other byte stays as it is. */
+/** The changes that turn a frame into the body of a POST: members to drop or set. Every other byte stays as it is. */
 const AS_BODY: readonly BodyEdit[] = [
   { member: 'type', drop: true },
   { member: 'event_id', drop: true },

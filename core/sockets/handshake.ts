@@ -58,7 +58,7 @@ function betaOfCalls(headers: IncomingHttpHeaders): string {
     .join(', ');
 }
 
-/** The version of the WebSocket protocol that a client names in `openai-beta`; undefined where it names none. */
+/** The version of OpenAI's WebSocket protocol that a client names in the header `openai-beta`; undefined if the header names none. */
 export function socketBeta({ headers }: IncomingMessage): string | undefined {
   return betas(headers).find((each) => each.startsWith(SOCKET_PROTOCOL));
 }

@@ -159,7 +159,7 @@ function exists(pid: number): boolean {
   }
 }
 
-/** Returns the start time of the process on Linux. Elsewhere it returns undefined, and the process id alone decides. */
+/** Returns the start time of a process on Linux. Elsewhere it returns undefined; then the process id alone tells whether the holder of a lock still runs. */
 function startOfProcess(pid: number): string | undefined {
   try {
     const text = readFileSync(`/proc/${pid}/stat`, 'utf8');

@@ -12,7 +12,7 @@ export interface LuaScript {
   readonly answers: readonly string[];
 }
 
-/** A script's header and body disagree. */
+/** The error for a Lua file whose header is invalid, or whose body disagrees with its header. */
 export class LuaHeaderError extends Error {
   override readonly name = 'LuaHeaderError';
 }
@@ -30,7 +30,10 @@ export function loadScript(folder: string, name: string): LuaScript {
 const INCLUDE = /^-- include ([a-z-]+)$/gm;
 const LIBRARY = /^#!lua library\n/;
 
-/** Replaces each include line by the functions of its library. Removes comments, because Redis keeps the whole text. */
+/**
+ * Replaces each include line of a Lua script by the functions of the library that it names. Removes the library's comments, because Redis
+ * keeps the whole text.
+ */
 export function includeLibraries(source: string, read: (name: string) => string): string {
   return source.replace(INCLUDE, (_, library: string) => {
     const text = read(library);
@@ -71,7 +74,10 @@ function declaredIndexes(header: readonly string[], table: 'KEYS' | 'ARGV'): Set
   return new Set(header.flatMap((line) => declaration.exec(line)?.[1] ?? []));
 }
 
-/** Returns the indexes that the body uses. An index that is not a number belongs to a list, which the header declares as `KEYS[2..]`. */
+/**
+ * Returns the `KEYS` or `ARGV` indexes that a script's body uses. An index that is not a number belongs to a list, which the header
+ * declares as `KEYS[2..]`.
+ */
 function usedIndexes(body: string, table: 'KEYS' | 'ARGV'): Set<string> {
   const used = new Set<string>();
   for (const [, index = ''] of body.matchAll(new RegExp(`\\b${table}\\[([^\\]]+)\\]`, 'g'))) {
@@ -85,14 +91,20 @@ function firstOfLoop(body: string, variable: string): string {
   return new RegExp(`\\bfor ${variable} = (\\d+),`).exec(body)?.[1] ?? variable;
 }
 
-/** Returns the words from the indented lines under `answers`. Each line has a word, then after commas the values that come with it. */
+/**
+ * Returns the result words that a Lua script's header declares: the first word of each indented line under `answers`. The values that
+ * follow a word are ignored.
+ */
 function declaredAnswers(header: readonly string[]): Set<string> {
   const start = header.indexOf('answers');
   if (start === -1) return new Set();
   return new Set(header.slice(start + 1).flatMap((line) => /^ {2}([a-z_]+)\b/.exec(line)?.[1] ?? []));
 }
 
-/** Returns the words that the body returns. Every `return` outside a one-line function must name its word, so that a search for the word finds it. */
+/**
+ * Returns the result words of a Lua script's body. Every `return` outside a one-line function must name its word, so that a text search for
+ * the word finds it.
+ */
 function returnedWords(name: string, body: string): Set<string> {
   const words = new Set<string>();
   for (const line of body.replace(/^local function .* end$/gm, '').split('\n')) {

@@ -45,7 +45,10 @@ export function encodeCursor(key: readonly string[]): string {
   return Buffer.from(JSON.stringify(key)).toString('base64url');
 }
 
-/** Decodes a cursor. @throws GatewayError INVALID_FIELD when its parts do not pass the tests of `shape`. */
+/**
+ * Decodes the cursor of a list's page. `shape` has one pattern per part of the cursor. @throws GatewayError INVALID_FIELD when a part does
+ * not match its pattern.
+ */
 export function decodeCursor(cursor: string, shape: readonly Pick<RegExp, 'test'>[]): readonly string[] {
   const key = parse(Buffer.from(cursor, 'base64url').toString('utf8'));
   if (Array.isArray(key) && key.length === shape.length) {

@@ -3,8 +3,8 @@ import { Command, Redis } from 'ioredis';
 /**
  * Makes ioredis read received data before a timeout applies. ioredis concludes from an expired timer that Redis is silent. If this process
  * itself stalled (a busy machine, a long garbage collection), its timers run before it reads the data that arrived meanwhile. Calls would
- * fail, and ioredis would close a working connection. Both timers therefore act in `setImmediate`, which runs after the reading. They are
- * timers, not `await`s, because every call passes here.
+ * fail, and ioredis would close a working connection. The timers of commands and of connections therefore act in `setImmediate`, which runs
+ * after the reading. They are timers, not `await`s, because every call passes here.
  */
 export function readBeforeGivingUp(): void {
   const command = Command.prototype as unknown as CommandTimer;

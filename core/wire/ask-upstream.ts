@@ -13,15 +13,15 @@ export interface UpstreamCall extends Omit<ModelCall, 'model' | 'streamUsage'> {
   readonly body: RequestBody;
   /** The number of turns, parts and tools in the body; absent for a request that the gateway makes for itself. */
   readonly entries?: number;
-  /** Edits of the body for every upstream. `members` already has the edited values. */
+  /** The changes of the body that every upstream gets. `members` already has the changed values. */
   readonly edits?: readonly BodyEdit[];
   /** The tools in the body whose maximum number of uses depends on the model. */
   readonly reading?: Pick<CostFactors, 'toolUses'>;
   /** The positions of parts with signatures that this upstream would reject, because another dialect made them. */
   readonly sealed?: readonly ItemSpan[] | undefined;
-  /** The name for the account's own part of vendors' caches, sent to upstreams with `isolateCaches`. */
+  /** The unique name of the account that keeps its entries in a vendor's prompt cache apart. It is sent to upstreams with `isolateCaches`. */
   readonly ownCache?: string | undefined;
-  /** The finished request, if an adapter with a dialect of its own has written it. */
+  /** The finished request, if the call was translated into the adapter's own dialect. */
   readonly prepared?: UpstreamRequest;
 }
 
@@ -70,11 +70,14 @@ function asSent(chunks: readonly Buffer[], byteLength: number): Buffer | Readabl
 /** The request for the upstream, over HTTP or a WebSocket. */
 export interface Outgoing extends EditedBody {
   readonly path: string;
-  /** A new object for each request, to which the transport adds its own headers. */
+  /** The headers: a new object for each request, because the transport adds its own headers to it. */
   readonly headers: Record<string, string>;
 }
 
-/** Returns a call in the dialect of a candidate's adapter, without a credential. `further` are edits that the transport needs. */
+/**
+ * Returns a call in the dialect of a candidate's adapter, without a credential. `further` are changes of the body that the transport (HTTP
+ * or WebSocket) needs.
+ */
 export function outgoing(
   { upstream, model, adapter }: UpstreamTarget,
   request: UpstreamCall,
@@ -94,7 +97,10 @@ export function outgoing(
   };
 }
 
-/** Returns the edit that names the account's own part of the vendor's cache, if the call names no part. */
+/**
+ * Returns the change that puts the account's unique cache name into the body, so that accounts share no prompt cache. Returns none if the
+ * request names a cache.
+ */
 function isolation({ isolateCaches }: Upstream, { protocol, members, ownCache, prepared }: UpstreamCall): BodyEdit[] {
   if (isolateCaches !== true || ownCache === undefined || prepared !== undefined) return [];
   const [member] = CACHE_NAMES;
@@ -108,7 +114,7 @@ function changesInside({ body, reading, sealed }: UpstreamCall, model: ModelEntr
   return sealed === undefined ? limits : [...(limits ?? []), ...planCuts(body.chunks, sealed)];
 }
 
-/** Returns edits that set the limits of tools whose limit is absent or too high. Tools that share a limit get the smallest one. */
+/** Returns splices that set the limit of each tool use whose limit is absent or too high. Tools that share a limit get the smallest one. */
 function limitsOf(toolUses: CostFactors['toolUses'], model: Candidate['model']): readonly Splice[] | undefined {
   if (toolUses === undefined) return undefined;
   const usesAt = new Map<LimitPlace, number>();

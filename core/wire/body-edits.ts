@@ -21,8 +21,8 @@ export interface Splice {
 }
 
 /**
- * Applies edits to the top level of a body. All other bytes stay in the same memory: nothing is parsed, and nothing is copied. If
- * several edits concern one member, the last one counts. `further` are changes inside members that no edit sets or drops.
+ * Applies changes to the top-level members of a body. All other bytes stay in the same memory: nothing is parsed, and nothing is copied. If
+ * several changes concern one member, the last one counts. `further` are changes inside members that `edits` neither set nor drop.
  */
 export function applyBodyEdits(
   body: RequestBody,
@@ -34,7 +34,7 @@ export function applyBodyEdits(
   return splices.length === 0 ? body : spliceChunks(body, splices);
 }
 
-/** Converts the edits to splices, sorted by position and without overlap. */
+/** Converts changes of a body's members to splices (replacements of byte ranges). The splices are sorted by position and do not overlap. */
 export function planSplices(body: RequestBody, edits: readonly BodyEdit[]): Splice[] {
   const last = new Map<string, BodyEdit>();
   for (const edit of edits) last.set(edit.member, edit);
@@ -65,8 +65,8 @@ export function planSplices(body: RequestBody, edits: readonly BodyEdit[]): Spli
 export type ItemSpan = Pick<MemberPlace, 'start' | 'end'>;
 
 /**
- * Cuts members out of their objects, or items out of their arrays. `drops` are in the order of the text. A cut includes the comma after the
- * member. The cut of the last members includes the comma before them instead. Adjacent cuts become one.
+ * Cuts members out of their objects, or items out of their arrays. `drops` are sorted by position. Each cut includes the comma after the
+ * member. A cut at the end of the object or array includes the comma before the member instead. Adjacent cuts become one.
  */
 export function planCuts(
   chunks: readonly Buffer[],
@@ -88,14 +88,14 @@ export function planCuts(
   return cuts;
 }
 
-/** Appends `text` after the last member, or as the only member if the cuts leave none. */
+/** Appends `text` after the last member that `cuts` do not remove, or as the only member if the cuts remove all. */
 function planAppend(bytes: Bytes, cuts: readonly Splice[], lastEnd: number, text: string): Splice {
   const tail = cuts.find((cut) => cut.to === lastEnd);
   const before = lastSignificantByte(bytes, tail === undefined ? lastEnd : tail.from);
   return { from: lastEnd, to: lastEnd, text: before.byte === OPEN_BRACE ? text : `,${text}` };
 }
 
-/** Returns where the last member ends. The map always has this member, because it keeps the last position of a repeated key. */
+/** Returns where the body's last member ends. If a key occurs repeatedly, `members` has its last position, so the last member is always in it. */
 function endOfLastMember(body: RequestBody, bytes: Bytes): number {
   let end = 0;
   for (const place of body.members.values()) if (place.end > end) end = place.end;
@@ -112,7 +112,7 @@ function startOfNextMember(bytes: Bytes, end: number): number {
   return nextSignificantByte(bytes, comma.at + 1).at;
 }
 
-/** Returns where a cut of the last members must begin: at the comma before them, if there is one. */
+/** Returns where the cut must begin if it removes the last members of an object: at the comma before these members, if there is one. */
 function startOfTail(bytes: Bytes, from: number): number {
   const before = lastSignificantByte(bytes, from);
   return before.byte === COMMA ? before.at : from;
@@ -121,10 +121,10 @@ function startOfTail(bytes: Bytes, from: number): number {
 const COMMA = 0x2c;
 const OPEN_BRACE = 0x7b;
 
-/** The bytes of a text that is stored in pieces. Reading at nearby or increasing offsets needs no search for the piece. */
+/** The bytes of a text that is stored in several buffers. Reading at nearby or increasing offsets needs no search for the right buffer. */
 class Bytes {
   #index = 0;
-  /** The offset at which the current piece begins. */
+  /** The offset in the whole text at which the current chunk begins. */
   #base = 0;
 
   constructor(private readonly chunks: readonly Buffer[]) {}
@@ -173,7 +173,7 @@ function isWhiteSpace(byte: number): boolean {
 }
 
 function byPlace(one: Splice, other: Splice): number {
-  // If two splices begin at the same position, the shorter one is sorted first, so that a text is inserted before a cut.
+  // If two splices begin at the same position, the one with the earlier end comes first. Text is thus inserted before bytes are removed.
   return one.from - other.from || one.to - other.to;
 }
 

@@ -15,7 +15,7 @@ export interface ChunkReader {
   take(): Buffer | undefined;
   /** Stops reading, and makes the sender stop. */
   cancel(): void;
-  /** The times when the gateway did not read from the sender; undefined if there were none. They stop at the end of the body. */
+  /** Measures how long the gateway paused reading; undefined if it never paused. The measurement stops at the end of the body. */
   readonly pauses?: Pauses | undefined;
 }
 

@@ -137,7 +137,7 @@ function openPool({ url, allowPrivate, timeouts }: Destination, resolve: Resolve
   });
 }
 
-/** Returns everything that a pool depends on, as one text. */
+/** Returns the settings that a pool depends on, as one text. If this text changes, the upstream needs a new pool. */
 function keyOf({ url, allowPrivate, timeouts }: Destination): string {
   return [url.origin, allowPrivate, timeouts.connectMs, timeouts.headersMs, timeouts.idleMs].join(' ');
 }

@@ -6,7 +6,7 @@ import type { TranslatedEvent, Translation } from '../protocols/translation';
 import { EventShapes } from './event-shape';
 import { SseFrame, SseSplitter } from './sse';
 
-/** An event with its exact bytes and its meaning, or several adjacent events that only continue the text. */
+/** One event with its exact bytes and what the gateway read from it. Several adjacent events that only continue the text are joined into one. */
 export interface NotedEvent {
   /** The bytes of the event for the client; empty if the translation sends nothing for this event. */
   readonly raw: Buffer;
@@ -17,13 +17,16 @@ export interface NotedEvent {
   readonly isWhole: boolean;
 }
 
-/** Splits the bytes of an answer into events, and reads the meaning of each. For a translated answer it returns the client's events. */
+/**
+ * Splits an answer's bytes into events, and reads each event's content, usage, stop reason and error. For a translated answer it returns
+ * the client's events.
+ */
 export class EventReader {
   readonly #splitter = new SseSplitter();
   readonly #finish: FinishTracker;
-  /** Reads the meaning of events; undefined if a translation does this. */
+  /** Reads content, usage, stop reason and error of each event; undefined for a translated answer, because the translation reads them. */
   readonly #notes: NoteReader | undefined;
-  /** The known shapes of events; undefined if every event must be parsed. */
+  /** The learned shapes (bytes around changing texts and numbers) of this stream's events; undefined if every event must be parsed. */
   readonly #shapes: EventShapes | undefined;
 
   constructor(
@@ -62,7 +65,7 @@ export class EventReader {
     return events;
   }
 
-  /** Returns the events of known shapes that begin at `from`, without parsing them. */
+  /** Returns the events from `from` on that match learned shapes (bytes around changing texts and numbers), without parsing them. */
   #found(chunk: Buffer, from: number, { end, lastAt, contentBytes }: EventShapes): NotedEvent {
     const raw = end - from === chunk.length ? chunk : chunk.subarray(from, end);
     const event = new SseFrame(raw, lastAt - from);
@@ -71,7 +74,7 @@ export class EventReader {
 
   #noted(frame: SseFrame): NotedEvent {
     const { raw } = frame;
-    // An event that arrived in several chunks may still have a known shape.
+    // An event that arrived in several chunks may still match a learned shape, and then need not be parsed.
     if (this.#shapes?.find(raw, 0) === true && this.#shapes.end === raw.length)
       return this.#found(raw, 0, this.#shapes);
     const note = (this.#notes as NoteReader).event(frame);
@@ -95,7 +98,7 @@ export class EventReader {
     return this.#finish.isWhole;
   }
 
-  /** Returns the client's events for the only event of an answer. */
+  /** Returns the client's events for an answer that is translated from a single event. */
   translated(event: TranslatedEvent): NotedEvent[] {
     const events: NotedEvent[] = [];
     this.#translated(event, events);
@@ -124,8 +127,8 @@ function bytesOf({ name, data }: ClientEvent): Buffer {
 type Changing<T> = { -readonly [Name in keyof T]: T[Name] };
 
 /**
- * Returns the meaning of one client event. The first client event gets the meaning of the upstream's event. The last one gets its error,
- * because nothing is relayed after an error. The usage is final in the event that reports it to the client.
+ * Returns the note (what the gateway read) for one client event. The first client event gets content and usage of the upstream's event. The
+ * last one gets its error, because nothing is relayed after an error. The usage is final in the event that reports it to the client.
  */
 function noteFor(
   { content, contentBytes, usage, error, malformed }: EventNote,
@@ -158,8 +161,8 @@ export class FinishTracker {
   /** Notes an event. Returns whether the answer is complete with this event or an earlier one. */
   note(event: EventNote): boolean {
     if (this.#isWhole) return true;
-    // A protocol's own end of a stream completes an answer that has no stop reasons. Final token counts after a finished choice complete it too,
-    // because an upstream that ignores `n` sends fewer choices.
+    // The protocol's own end of a stream completes an answer even without a stop reason. Final token counts complete it, too, if a choice has
+    // finished, because an upstream that ignores `n` sends fewer choices.
     if (event.done === true) this.#isWhole = true;
     if (event.finalUsage === true && event.finish !== true && this.#finished.size > 0) this.#isWhole = true;
     if (event.finish !== true) return this.#isWhole;

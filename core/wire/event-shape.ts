@@ -6,27 +6,27 @@ import { DATA, EventLines, fieldValueStart } from './sse';
 const LF = 0x0a;
 const FIRST_NOT_ASCII = 0x80;
 
-/** The maximum size of an event with a known shape, because adapters read longer events differently. */
+/** The maximum size of an event that can match a learned shape. Longer events must be parsed, because adapters read them differently. */
 const MAX_EVENT_BYTES = 16 * 1_024;
-/** How many shapes of one stream are known at once: text, reasoning and calls that run in parallel. */
+/** How many event shapes are kept for one stream. The stream may mix text, reasoning and tool calls that run in parallel. */
 const MAX_SHAPES = 8;
-/** How many events in a row are searched for a shape. If none has one, the search stops for this stream. */
+/** How many events are parsed in a row to learn their shapes. If no event matches a learned shape meanwhile, learning stops for this stream. */
 const MAX_SEARCHES = 16;
 
-/** The shapes of the events of one stream. It finds the events that need not be parsed. */
+/** The shapes (bytes around changing texts and numbers) of one stream's events. An event that matches a learned shape need not be parsed. */
 export class EventShapes {
   /** Where the last event that was found begins (`lastAt`) and ends (`end`). */
   lastAt = 0;
   end = 0;
   /** The UTF-8 bytes of the text in all events that were found. */
   contentBytes = 0;
-  /** The known shapes, the one found last at the beginning. */
+  /** The learned shapes. The shape that matched last comes first. */
   readonly #known: EventShape[] = [];
   #searches = MAX_SEARCHES;
 
   constructor(private readonly deltas: Deltas) {}
 
-  /** Finds complete events of known shapes that follow each other from `from` on. Returns false if there are none. */
+  /** Finds adjacent complete events, from `from` on, that match learned shapes. Returns false if there are none. */
   find(bytes: Buffer, from: number): boolean {
     this.end = from;
     this.contentBytes = 0;
@@ -40,7 +40,7 @@ export class EventShapes {
     return true;
   }
 
-  /** Keeps the shape of an event that was parsed. */
+  /** Learns the shape (the bytes around changing texts and numbers) of an event that was parsed. */
   learn(raw: Buffer, note: EventNote): void {
     if (this.#searches === 0) return;
     this.#searches -= 1;
@@ -63,7 +63,7 @@ export class EventShapes {
   }
 }
 
-/** The kind of a gap between fixed bytes: text that counts as output, other text, or a whole number. */
+/** The kind of a value that may differ between events of one shape: text that counts as output, other text, or a whole number. */
 type Gap = 'said' | 'text' | 'number';
 
 /**
@@ -77,19 +77,19 @@ class EventShape {
   readonly #text = new TextReader();
 
   private constructor(
-    /** The bytes around the gaps. */
+    /** The bytes that all events of this shape have in common, without the gaps for changing values. */
     private readonly fixed: Uint8Array,
-    /** How many of the fixed bytes stand before each gap, and before the end. */
+    /** The number of bytes in `fixed` that come before each gap; the last number counts all of them. */
     private readonly fixedTo: readonly number[],
     private readonly gaps: readonly Gap[],
   ) {}
 
-  /** Returns the shape of an event that was parsed; undefined if another event of its shape could mean something else. */
+  /** Returns the shape of a parsed event; undefined if another event with the same fixed bytes could need different handling by the gateway. */
   static of(raw: Buffer, note: EventNote, deltas: Deltas): EventShape | undefined {
     if (raw.length > MAX_EVENT_BYTES || raw[raw.length - 1] !== LF || !isContentAlone(note)) return undefined;
     const places = placesIn(raw, deltas);
     const said = places?.filter(({ gap }) => gap === 'said');
-    // Only one text may count as output, because a shape measures only the length of that text.
+    // Only one text may count as output, because the reader of a shape measures the length of one output text only.
     if (places === undefined || said?.length !== 1 || said[0]?.contentBytes !== note.contentBytes) return undefined;
     const parts = [...places, undefined].map((place, at) => raw.subarray(places[at - 1]?.end ?? 0, place?.start));
     let fixedTo = 0;
@@ -101,7 +101,7 @@ class EventShape {
     );
   }
 
-  /** Reads an event that begins at `from`. Returns false unless the event is complete and has this shape. */
+  /** Reads the event that begins at `from`. Returns false if that event is incomplete or its bytes do not match this shape. */
   read(bytes: Buffer, from: number): boolean {
     const { fixed, fixedTo, gaps } = this;
     let at = from;
@@ -130,11 +130,11 @@ interface Span {
   readonly gap: Gap;
   readonly start: number;
   readonly end: number;
-  /** The UTF-8 bytes of a text; undefined for a number. */
+  /** The size of a text value in UTF-8 bytes; undefined if the value is a number. */
   readonly contentBytes?: number;
 }
 
-/** Finds the values that may change, in the event's only `data:` line; undefined if a value needs a parser. */
+/** Finds the values that may differ between similar events, in an event with one `data:` line. Returns undefined if finding them needs a JSON parser. */
 function placesIn(raw: Buffer, { texts, ignored = [] }: Deltas): Span[] | undefined {
   const range = onlyDataOf(raw);
   if (range === undefined) return undefined;
@@ -199,7 +199,7 @@ function endOfString(raw: Buffer, start: number): number | undefined {
   return undefined;
 }
 
-/** Finds the end of a string. It leaves strings with other escapes than the short ones to a parser. */
+/** Finds the end of a JSON string. It gives up at an escape such as `\u00e9`, which needs a JSON parser; it can read short ones such as `\n`. */
 class TextReader {
   /** The UTF-8 bytes of the last text that was read. */
   utf8Bytes = 0;
@@ -225,7 +225,7 @@ class TextReader {
   }
 }
 
-/** The letters that form an escape of one byte with a backslash, such as `\n`. */
+/** The characters that may follow a backslash in JSON for one byte of text, such as the `n` of `\n`. */
 const SHORT_ESCAPES = Buffer.from('"\\/bfnrt');
 
 /** Returns where the number that begins at `start` ends; undefined if it is negative or no number. */

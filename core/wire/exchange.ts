@@ -8,7 +8,7 @@ import { type ExchangeHead, UpstreamExchange } from './upstream-exchange';
 /** Marks a body that was sent. undici does not report this to its handlers, but its diagnostics channels do. */
 const IS_SENT = Symbol('is sent');
 
-/** The body of a request. The body itself carries the mark, because a set of all bodies costs the garbage collector more. */
+/** The body of a request, with a mark once it was sent. The mark is on the body, because a set of all sent bodies costs the garbage collector more. */
 type MarkedBody = object & { [IS_SENT]?: true };
 
 subscribe('undici:request:bodySent', (message) => {

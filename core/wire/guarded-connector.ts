@@ -45,7 +45,7 @@ export function guardedConnector(settings: {
     autoSelectFamilyAttemptTimeout: NEXT_ADDRESS_AFTER_MS,
   } as buildConnector.BuildOptions);
   return (options, callback) => {
-    // Node does not call `lookup` for an IP literal, so it is checked here.
+    // Checks an IP address in the URL here, because Node calls `lookup` only for names.
     const refused =
       allowPrivate || isIP(options.hostname) === 0 ? undefined : refusal(options.hostname, options.hostname);
     if (refused === undefined) connect(options, callback);
@@ -67,7 +67,7 @@ function guardedLookup(allowPrivate: boolean, resolve: Resolve): LookupFunction 
   };
 }
 
-/** Returns an error for the first address that is not public: it makes all of this host's answers untrustworthy. */
+/** Returns an error for the first address that is not public. One such address makes every address that DNS returned for this host untrustworthy. */
 function firstRefusal(host: string, addresses: readonly LookupAddress[]): AddressRefused | undefined {
   for (const { address } of addresses) {
     const refused = refusal(host, address);
@@ -115,7 +115,7 @@ function privateRangeOf6(address: ipaddr.IPv6): string | undefined {
   return address.match(GLOBAL_UNICAST) ? undefined : 'notGlobal';
 }
 
-/** `::127.0.0.1` -> `::7f00:1`. The parser would read the first form as an IPv4-mapped address, but the system does not. */
+/** Converts `::127.0.0.1` to `::7f00:1`. The address parser would take the first form for an IPv4-mapped address, but the operating system does not. */
 function withoutDottedTail(address: string): string {
   const tail = address.slice(address.lastIndexOf(':') + 1);
   if (tail === address || isIP(tail) !== 4) return address;

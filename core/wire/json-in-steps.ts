@@ -8,8 +8,8 @@ import { JsonTree } from './json-tree';
 /** Bodies above this size are written in steps of less than 20 ms each, and other calls are served between two steps. */
 export const AT_ONCE_BYTES = 512 * 1_024;
 /**
- * The bytes of one step. Bodies above this size are also parsed in steps. Parsing them as one string would be no cheaper, because V8
- * collects large strings separately.
+ * How many bytes of a body are parsed or written in one step. Larger bodies are parsed in steps, too. Parsing them as one string would be
+ * no cheaper, because V8 collects large strings separately.
  */
 export const PIECE_BYTES = 128 * 1_024;
 
@@ -47,7 +47,7 @@ async function decode(raw: Buffer): Promise<string> {
   return text;
 }
 
-/** Returns where a piece ends near `to`: after an escape that crosses `to`, or before a character that crosses it. */
+/** Returns where a part of a JSON string can end near `to`. If an escape crosses `to`, the part ends after it; a character that crosses `to` is left out. */
 function endOfPiece(raw: Buffer, to: number, from: number): number {
   let at = from;
   for (;;) {

@@ -10,7 +10,7 @@ interface LongText {
   set(text: string): void;
 }
 
-/** Builds the value that a scanner reads, in steps. The caller fills in long texts afterwards. */
+/** Builds the value that a JSON scanner reads, in steps. Long texts get a placeholder first; the caller decodes and sets them afterwards. */
 export class JsonTree implements JsonObserver {
   readonly longTexts: LongText[] = [];
   readonly #root: unknown[] = [];
@@ -63,7 +63,7 @@ export class JsonTree implements JsonObserver {
     const later = {};
     this.#add(later);
     const set = (text: string) => {
-      // A later member of the same name may have replaced the placeholder of this text.
+      // The placeholder may be gone, because a later member of the same name has replaced it. This text is then dropped.
       if ((container as Record<string | number, unknown>)[name] === later) put(container, name, text);
     };
     this.longTexts.push({ set, start: start + 1, end: end - 1 });

@@ -1,15 +1,15 @@
-/** The duration from which a pause counts as long. No sender gives up because of a shorter pause. */
+/** How long reading must pause for the pause to count as long. No sender gives up because of a shorter pause. */
 const LONG_MS = 1_000;
-/** How many milliseconds of reading after a pause reveal that the sender gave up during the pause. */
+/** How long the gateway must read after a pause before it can rule out that the sender gave up during the pause. Only time of reading counts. */
 const READ_WITHIN_MS = 60_000;
 
 /** Measures for how long reading pauses because a client is slow. */
 export class Pauses {
-  /** The total duration of the pauses that have ended. */
+  /** The total duration of the pauses in reading that have ended. */
   #endedMs = 0;
   #beganAtMs: number | undefined;
   #stoppedAtMs: number | undefined;
-  /** The end of the last long pause, measured in milliseconds of reading. A client that reads slowly therefore cannot make the pause expire by waiting. */
+  /** When the last long pause ended, on a clock that runs only while the gateway reads. A slow client cannot make the pause expire by waiting. */
   #longUntilReadMs = Number.NEGATIVE_INFINITY;
 
   constructor(private readonly clock = (): number => performance.now()) {}
@@ -34,7 +34,7 @@ export class Pauses {
     return this.#endedMs + this.#lastsMs;
   }
 
-  /** Whether there was a pause of more than a second in the last minute, which counts only time of reading. */
+  /** Whether reading paused for more than a second, now or within the last minute of reading. Time in which the gateway does not read does not count. */
   get wasLong(): boolean {
     return this.#lastsMs > LONG_MS || this.#nowMs - this.totalMs - this.#longUntilReadMs < READ_WITHIN_MS;
   }

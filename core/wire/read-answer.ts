@@ -28,14 +28,17 @@ interface AnswerReading {
   readonly maxBytes: number;
   /** The memory for the bytes; undefined if no client waits for them. */
   readonly room: AnswerRoom | undefined;
-  /** Whether the gateway must read the answer's content to know its meaning. Up to 1 MB of it is then parsed even without memory for the bytes. */
+  /**
+   * Whether the gateway itself must read the answer's content, for example to translate it. Up to 1 MB is then parsed even without memory
+   * to keep the bytes.
+   */
   readonly needsContent: boolean;
   /** Whether the answer is translated, so that the inputs of tools in it must keep their text. */
   readonly keepsInputs?: boolean;
 }
 
 /**
- * Reads an unstreamed answer to its end, and its meaning while it arrives. Keeps the bytes while there is memory for them.
+ * Reads an unstreamed answer to its end, and already parses a large one while it arrives. Keeps the bytes while there is memory for them.
  * @param failed gets why the answer broke off, or BodyTooLong
  */
 export function readAnswer(
@@ -81,7 +84,7 @@ class LargeAnswer {
   readonly #members = new AnswerMembers();
   readonly #scanner = new JsonScanner(this.#members);
   readonly #found: Record<string, unknown> = {};
-  /** The bytes of the answer from `#from` to `#to`: the current chunk, after the beginning of a member from earlier chunks. */
+  /** The answer's bytes from `#from` to `#to`: the current chunk. If a member began in earlier chunks, that member's bytes come first. */
   #text: Buffer = Buffer.alloc(0);
   #from = 0;
   #to = 0;
@@ -104,7 +107,7 @@ class LargeAnswer {
     this.#from = from;
   }
 
-  /** Returns the members after the last chunk; undefined if the answer is no JSON object. */
+  /** Returns the members that were found, once all chunks were added; undefined if the answer is no JSON object. */
   read(): unknown {
     this.#try(() => this.#scanner.finish());
     const { isObject, heads } = this.#members;
@@ -166,7 +169,7 @@ class AnswerMembers extends TopLevelMembers {
   }
 }
 
-/** Returns whether the body of a successful status is an answer. Some upstreams report an error, or send something else entirely. */
+/** Returns whether a body is an answer, although its HTTP status means success. Some upstreams then report an error, or send something else entirely. */
 export function isAnswer(body: unknown): boolean {
   if (typeof body !== 'object' || body === null || Array.isArray(body)) return false;
   const { error, type } = body as { error?: unknown; type?: unknown };

@@ -113,7 +113,7 @@ export class SocketExchange extends UpstreamExchange {
   #watchIdle(): void {
     if (this.#idle !== undefined) return void this.#idle.refresh();
     this.#idle = setTimeout(() => {
-      // While reading is paused, the client is slow, and not the upstream.
+      // While reading is paused, the client is slow. The silence is then not the upstream's fault.
       if (this.isPaused) this.#idle?.refresh();
       else this.#breakOff(new SilentUpstream());
     }, this.#idleMs);

@@ -169,7 +169,7 @@ export class SseSplitter {
   }
 }
 
-/** The number of chunks after which those of an incomplete event are joined, because many small chunks take more memory than the event. */
+/** How many chunks of an incomplete event are kept before they are joined. Many small chunks take more memory than the event itself. */
 const MAX_PENDING_PIECES = 1_024;
 
 function indexOrEnd(chunk: Buffer, byte: number, from: number): number {

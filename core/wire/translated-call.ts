@@ -16,9 +16,9 @@ import { AT_ONCE_BYTES, parseInSteps, stringifyInSteps } from './json-in-steps';
 /** A call that is translated for an upstream that does not speak the client's dialect. */
 export interface PreparedTranslation {
   readonly call: UpstreamCall;
-  /** The translated call, by which the gateway reads the upstream's answer. */
+  /** The translated call. Its values are needed again to read the upstream's answer. */
   readonly asked: TranslatedCall;
-  /** The client's names of features that the translated request guarantees less strictly than the client asked. */
+  /** Features that the translated request guarantees less strictly than the client asked, by their names in the client's protocol. */
   readonly weakened: readonly string[];
   readonly request: JsonObject;
 }
@@ -65,7 +65,7 @@ export async function translateRequest(
   }
 }
 
-/** Returns the error with the client's name of a feature, because a writer names the feature by its internal name. */
+/** Returns the error with the feature's name in the client's protocol, because the translation names the feature by an internal name. */
 function inClientsWords(
   { what, why }: NotTranslatable,
   names: Readonly<Partial<Record<Feature, string>>>,
@@ -82,7 +82,7 @@ function edited(request: JsonObject, edits: readonly BodyEdit[]): JsonObject {
   return changed;
 }
 
-/** The maximum bytes of a member whose text adapters can read. */
+/** The maximum size, in bytes, of a body's member that adapters receive as text. Adapters do not receive larger members as text. */
 const SHORT_BYTES = 4_096;
 
 /** Returns a body as bytes, with the positions of its members. */

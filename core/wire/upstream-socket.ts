@@ -14,7 +14,7 @@ const MAX_FRAME_BYTES = 8 * 1_024 * 1_024;
 /** How long an upstream may take to confirm the close of a socket. */
 const CLOSES_WITHIN_MS = 2_000;
 
-/** The edits that turn the body of a POST into a `response.create`. */
+/** The changes that turn the body of a POST into a `response.create` frame: members to drop or set. */
 const AS_FRAME: readonly BodyEdit[] = [
   { member: 'type', set: '"response.create"' },
   { member: 'stream', drop: true },
@@ -75,7 +75,7 @@ export class UpstreamSocket {
   }
 }
 
-/** An answer that an upstream caches for its socket, whether or not it also stores the answer. */
+/** An answer that an upstream caches for its socket, even if the upstream does not store that answer permanently. */
 export interface SocketAnswer {
   readonly upstream: string;
   /** The name of the credential (see `Upstream`) with which the upstream was called for this answer. */
@@ -109,7 +109,7 @@ class Link {
     this.#socket.on('close', (code) => this.#lost(new SocketLost(`the upstream's socket was closed (${code})`)));
   }
 
-  /** Returns whether no exchange is running on the socket, and a new socket to this upstream would be opened in the same way. */
+  /** Returns whether the socket is open and unused, and has the URL and credential with which a new socket to this upstream would be opened. */
   takes({ name, url, credential }: Upstream): boolean {
     const own = this.upstream;
     const isShown = credential.name === own.credential.name && credential.value === own.credential.value;

@@ -22,11 +22,11 @@ export interface CountDifference {
   readonly difference: bigint;
   /** The difference times the model's price without tiers or variants, in 1e-8 USD; null if the configuration has no such price. */
   readonly differenceE8: bigint | null;
-  /** Every cause that can explain the difference, with its number of attempts. There are several if the records cannot show which one applies. */
+  /** Every cause that can explain the difference, with its number of attempts. The list has several causes if the records cannot show which one applies. */
   readonly causes: readonly { readonly cause: DifferenceCause; readonly attempts: bigint }[];
 }
 
-/** The cost to the platform, on one day, of the attempts with one cause. */
+/** What the attempts of one day cost the platform, for one recorded cause (such as `answered` or `mirror`). */
 interface CauseCost extends Pick<OwnAttempts, 'day' | 'cause' | 'attempts' | 'uncertain'> {
   readonly costE8: bigint;
 }
@@ -45,7 +45,7 @@ interface CostComparison {
   /** The amount charged to customers for the day's calls. */
   readonly chargedE8: bigint;
   readonly workspaces: readonly { readonly workspaceId: string | null; readonly reportedE8: bigint }[];
-  /** Whether the difference of the day, or of any model and meter, exceeds the upstream's `alarmAboveUsd`. */
+  /** Whether the vendor's and the recorded amount differ by more than the upstream's `alarmAboveUsd`, for the whole day or for one model and meter. */
   readonly isAlarm: boolean;
 }
 
@@ -85,7 +85,7 @@ interface CountKey {
   readonly meter: Meter;
   reported: bigint;
   recorded: bigint;
-  /** The estimated part of the recorded count, by the cause of the attempts. */
+  /** The part of the recorded count that the upstream did not reliably report, by the attempts' recorded cause (such as `estimated` or `left`). */
   readonly estimated: Map<AttemptCause, bigint>;
 }
 
@@ -163,7 +163,10 @@ function nameHere(upstream: Upstream, name: string): string | undefined {
   return entryNamed(upstream.models, name)?.name;
 }
 
-/** Returns each model name that occurs only in upstreams' answers, with the requested model. A vendor's report uses the same names. */
+/**
+ * Returns model names that occur only in upstreams' answers, each with its requested model. A vendor's report uses these names. Omits names
+ * that belong to several models.
+ */
 function learnNames(upstream: Upstream, counts: readonly OwnCount[]): ReadonlyMap<string, string> {
   const models = new Map<string, Set<string>>();
   for (const { model, answered } of counts) {

@@ -2,7 +2,7 @@ import type { Knex } from 'knex';
 import type { AttemptCause } from '../../core/catalog/attempt-fields';
 import { boundsOf, type Days } from './report';
 
-/** The recorded count of one meter, for the attempts with one cause at one model on one day. */
+/** The recorded count of one meter on one day, for one model and one recorded cause of attempts (such as `answered` or `mirror`). */
 export interface OwnCount {
   readonly day: string;
   /** The requested model. */
@@ -12,18 +12,21 @@ export interface OwnCount {
   readonly cause: AttemptCause;
   readonly meter: string;
   readonly count: bigint;
-  /** The estimated part of `count`. */
+  /** The part of `count` from attempts whose usage the upstream did not reliably report. */
   readonly estimated: bigint;
 }
 
-/** The attempts with one cause at one model on one day. */
+/** The attempts of one day at one upstream that have the same model and the same recorded cause (such as `answered` or `mirror`). */
 export interface OwnAttempts {
   readonly day: string;
   readonly upstream: string;
   readonly model: string;
   readonly cause: AttemptCause;
   readonly attempts: bigint;
-  /** The number of attempts for which the upstream reported no usage but may have charged. The vendor's count may differ because of them. */
+  /**
+   * The number of attempts whose usage the upstream did not reliably report, although the vendor may have charged it. The vendor's count
+   * may therefore differ from the recorded count.
+   */
   readonly uncertain: bigint;
   /** The cost of the attempts in 1e-14 USD. */
   readonly costE14: bigint;

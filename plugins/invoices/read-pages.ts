@@ -8,7 +8,7 @@ import { parseE14, ReportFailure } from './report';
 /** How to call a vendor's admin API. */
 export interface ReportSource {
   readonly egress: Egress;
-  /** The address of the report; its `name` is the upstream's. */
+  /** The address of the vendor's report. The member `name` is the name of the upstream. */
   readonly destination: Destination;
   readonly reporting: Reporting & { readonly credential: string };
   /** Aborts the pauses between retries. */
@@ -25,7 +25,7 @@ const FIRST_PAUSE_MS = 1_000;
 /** The longest pause before a retry. If the vendor asks for a longer one, the read fails, and the caller may retry it later. */
 const MAX_PAUSE_MS = 30_000;
 
-/** The request for a report. */
+/** The HTTP request for a vendor's report, and how to read the days of its result. */
 interface Wanted {
   readonly path: string;
   readonly query: URLSearchParams;
@@ -128,8 +128,8 @@ function retryAfterMs(header: string | string[] | undefined): number {
 }
 
 /**
- * Finds amounts that are JSON numbers, because a parser would turn them into floats. Quotes within strings are escaped, so this
- * matches only members.
+ * Finds amounts that are JSON numbers, because a JSON parser would turn them into floats. Quotes within JSON strings are escaped, so the
+ * pattern matches only members, never the content of a string.
  */
 const AMOUNT = /("value"\s*:\s*)(-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)/g;
 

@@ -122,7 +122,7 @@ async function readOpenAi(source: ReportSource, days: Days): Promise<Report> {
   const costs = await read('/v1/organization/costs', ['project_id', 'line_item']);
   return { usage: [...usage, ...embedded].map(toUsage), costs: costs.map(toCost) };
 
-  /** Subtracts the parts from the report's sums, because sums contain their parts, but meters must not overlap. */
+  /** Subtracts from each count the parts that another meter counts, because OpenAI's `input_tokens` includes cached tokens, but meters must not overlap. */
   function toUsage({ day, result }: DatedResult): ReportedUsage {
     const cachedAudio = countIn(result, 'input_cached_audio_tokens');
     const cacheWrite = countIn(result, 'input_cache_write_tokens');

@@ -40,7 +40,10 @@ const failures = new Counter({
 
 type WatchedBooks = InvoiceSources & { readonly log: Logger };
 
-/** Starts the loop that compares the last whole day of each upstream with `reporting`. Only one process compares each day. */
+/**
+ * Starts the loop that compares the last whole day: the vendor's report of each upstream with `reporting`, and the gateway's records. Only
+ * one process compares each day.
+ */
 export function startInvoiceWatch(books: WatchedBooks, afterMs: number): Loop {
   return startLoop((signal) => compareLastDay(books, afterMs, Date.now(), signal), {
     everyMs: LOOK_EVERY_MS,
@@ -50,7 +53,7 @@ export function startInvoiceWatch(books: WatchedBooks, afterMs: number): Loop {
   });
 }
 
-/** Compares the last day that ended at least `afterMs` ago, unless a process has already compared it. */
+/** Compares the last day that ended at least `afterMs` ago, for each upstream. Skips an upstream if a process has already compared that day. */
 export async function compareLastDay(
   books: WatchedBooks,
   afterMs: number,
@@ -62,7 +65,7 @@ export async function compareLastDay(
     if (isEnding(signal)) return;
     if (upstream.reporting?.credential === undefined) continue;
     if (!(await claim(books.database, upstream.name, day))) {
-      // Expose the metric only in the process that compared the newest day; the other processes remove theirs.
+      // Expose the metric of the differences only in the process that compared the newest day; every other process removes its own.
       if (comparedHere.get(upstream.name) !== day) differences.remove({ upstream: upstream.name });
       continue;
     }
@@ -81,7 +84,7 @@ export async function compareLastDay(
   }
 }
 
-/** Tells whether the signal is aborted now, because that can change while the process reads a report. */
+/** Tells whether the signal is aborted at the moment of the call, because it may abort while the process reads a report. */
 function isEnding(signal: AbortSignal | undefined): boolean {
   return signal?.aborted === true;
 }

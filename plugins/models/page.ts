@@ -31,8 +31,8 @@ interface ModelPage<T> {
 }
 
 /**
- * Returns the models of one page, in the order of the catalog. `show` returns undefined for a model that is not listed; a page can
- * still continue from such a model.
+ * Returns the models of one page, in the order of the catalog. `show` returns undefined for a model that the page omits. The id of such a
+ * model is still valid in `after_id` and `before_id`.
  * @throws INVALID_FIELD for an id of no model
  */
 export function pageOfModels<T>(

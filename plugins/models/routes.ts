@@ -45,7 +45,7 @@ function callableModels(gateway: ModelsContext, prefix: string, key: CallKey, re
   };
 }
 
-/** The prefixes of the list's path, because clients request the list below the base URL of their calls. */
+/** The path prefixes of the model list, because clients request the list below the base URL of their calls. */
 const PREFIXES = ['', '/default', '/quality', '/speed', '/cost'] as const;
 
 /** Lists the endpoints of models; docs/contract.md, section 1. */
@@ -84,7 +84,7 @@ function listModelsRoute(gateway: ModelsContext, prefix: string): Route {
  */
 const NOTHING_FOR_CODEX: readonly object[] = [];
 
-/** The date for an unknown release date, because both SDKs require the field. */
+/** The date that stands for an unknown release date, because both SDKs require the field. */
 const UNKNOWN_DATE = '1970-01-01';
 
 /** Counts the upstreams that a call would try now: those not ejected after failures, or all of the model's if all are ejected. */
@@ -96,8 +96,8 @@ function available(entries: Model['entries'], health: UpstreamHealth): number {
 }
 
 /**
- * Shows a model: the fields that both SDKs read, then the gateway's own. Prices are the customer's at the most expensive upstream,
- * so no call costs more.
+ * Shows a model: the fields that both SDKs read, then the gateway's own. Prices are the customer's at the most expensive upstream, so no
+ * call costs more than shown.
  */
 function toJson(model: Model, entries: Model['entries'], health: UpstreamHealth, priceOf: PriceOf) {
   const price = maxPrice(entries.map((entry) => priceOf(entry.model)));

@@ -19,7 +19,7 @@ interface TokenBilling {
   readonly estimatedMaxTokens: number;
 }
 
-/** Returns the prices of a path's calls, per model at the most expensive upstream that its pipeline can ask. No call costs more. */
+/** Returns the prices of the calls on a path: for each model, those of the most expensive upstream of its pipeline. No call costs more than these. */
 export function tokenBilling(catalog: Catalog, path: string, pipeline: PipelineSettings): TokenBilling {
   const protocol = protocolOf(path);
   const offered = catalog.models
@@ -63,7 +63,7 @@ function dearest(entries: readonly Entry[]): ModelPricing {
   };
 }
 
-/** Names the prices per token. The specification has one price for cache writes, so the higher one is shown. */
+/** Names the prices per token. `x-billing` has one price for cache writes, so the higher of the 5-minute and the 1-hour price is shown. */
 function perToken({ cacheWrite, cacheWrite1h, ...rates }: MaxPrice['rates']): Readonly<Record<string, number>> {
   const cacheCreation = Number(cacheWrite) > Number(cacheWrite1h) ? cacheWrite : cacheWrite1h;
   const named = Object.entries({ ...rates, cacheCreation });

@@ -17,7 +17,7 @@ const PLATFORM_HEADERS = {
   RequestId: header('The request id; name it in questions to the operator.', 'string'),
 };
 
-/** Describes the public listener: model calls as the pipelines serve them, and the plugins' endpoints. */
+/** Returns the OpenAPI document of the public listener: model calls as the pipelines serve them, and the plugins' endpoints. */
 export function publicDocument(gateway: PluginGateway): object {
   const paths = { ...modelPaths(gateway.configuration), ...routePaths(gateway.routes(), 'public') };
   return {
@@ -63,7 +63,7 @@ export function publicDocument(gateway: PluginGateway): object {
 
 const TOKENS = `ADMIN_TOKEN, or an operator's token; \`x-role\` of each operation says of which role, or one after it: ${ROLE_NAMES.join(', ')}.`;
 
-/** Describes the admin listener. */
+/** Returns the OpenAPI document of the admin listener. */
 export function adminDocument(gateway: PluginGateway): object {
   const paths = routePaths(gateway.routes(), 'admin');
   return {

@@ -58,7 +58,7 @@ const ANSWERS = {
   304: { description: 'The document is the one that `If-None-Match` names.' },
 } as const;
 
-/** Serves the document, which is built once per configuration, at the first request. */
+/** Serves an OpenAPI document. It is built once per configuration, at the first request. */
 function serve(gateway: PluginGateway, build: (gateway: PluginGateway) => object): Handler {
   const built = new WeakMap<Configuration, PreparedText>();
   return async (_visit, request, response) => {

@@ -153,7 +153,10 @@ export function publicServer(): object {
   return { url: saidPublicUrl() ?? '/' };
 }
 
-/** Returns the server of a direct route, with the scheme and port of `PUBLIC_URL`. The first label of its host is the upstream that it pins. */
+/**
+ * Returns the OpenAPI server of a direct route, with the scheme and port of `PUBLIC_URL`. The first label of its host names the upstream
+ * that serves the calls.
+ */
 function directServer(host: string, listenerPort: number): object {
   const said = saidPublicUrl() ?? '';
   const { protocol, port } = new URL(URL.canParse(said) ? said : `http://localhost:${listenerPort}`);

@@ -92,7 +92,7 @@ function errorsOf(route: Route): readonly (ErrorCode | DeclaredCode)[] {
   const needsKey = route.listener === 'admin' || route.auth === 'key';
   const isPublic = route.listener === 'public' && route.auth === 'key';
   return [
-    // The gateway returns this code for an invalid filter, an invalid field of the body, or a second Host header.
+    // The gateway returns `INVALID_FIELD` for an invalid filter, an invalid field of the body, or a second Host header.
     'INVALID_FIELD',
     ...(route.body === undefined ? [] : (['UNSUPPORTED_MEDIA_TYPE'] as const)),
     ...(readsJson(route) ? (['INVALID_JSON', 'BODY_TOO_LARGE'] as const) : []),

@@ -21,8 +21,8 @@ function openness({ type, properties, additionalProperties }: JsonSchema): JsonS
 }
 
 /**
- * Escapes control characters and drops lone surrogates, because many programs read patterns without the flag `u`. The handlers' own pattern
- * still rejects lone surrogates.
+ * Escapes control characters and drops lone surrogates in a pattern, because many programs read patterns without the flag `u`. The handlers
+ * check with the original pattern, which still rejects lone surrogates.
  */
 function portablePattern(pattern: string): string {
   return pattern.replaceAll('\\p{Cc}', '\\u0000-\\u001f\\u007f-\\u009f').replaceAll('\\p{Cs}', '');

@@ -11,7 +11,7 @@ const MINUTE_MS = 60_000;
 /** The minimum time between two reads of the usage records, however many pages are open. */
 const READ_EVERY_MS = 2_000;
 const HELD_EVERY_MS = 10_000;
-/** The most accounts whose holds are summed, because the ledger has no sum of all holds and each account is read. */
+/** The maximum number of accounts whose holds are summed. The ledger has no sum of all holds, so every account has to be read. */
 const MAX_ACCOUNTS = 2_000;
 const AT_ONCE = 20;
 
@@ -40,8 +40,8 @@ const COUNTED = [
 ].join();
 
 /**
- * Returns a function that reads the usage records of all nodes: the last sixty seconds, and the last minutes. The minutes are
- * oldest first, and empty ones are included.
+ * Returns a function that reads the usage records of all nodes: one sum for the last sixty seconds, and one per recent minute. The minutes
+ * are oldest first, and those without calls are included.
  */
 export function readMinutes(database: Knex) {
   const since = (startMs: number) => database('usage_records').where('created_at', '>=', new Date(startMs));

@@ -168,7 +168,7 @@ function checkSettings(
   });
 }
 
-/** Tells whether one call could be in both rollouts. */
+/** Tells whether two rollouts can apply to the same call. */
 function areInTheWay(one: RolloutChange, other: RolloutChange, catalog: Models, pipelines: Pipelines): boolean {
   if (one.kind === 'settings' && other.kind === 'settings') return one.pipeline === other.pipeline;
   if (one.kind === 'settings') return routesModels(one, pipelines);
@@ -185,7 +185,7 @@ function areInTheWay(one: RolloutChange, other: RolloutChange, catalog: Models, 
   return isSame(version.alias, upstreams.model) || isSame(version.model, upstreams.model);
 }
 
-/** Tells whether the pipeline of a settings rollout routes calls to upstreams. If it does, a call of any model may be in that rollout. */
+/** Tells whether a settings rollout changes a pipeline that routes calls to upstreams. If so, a call of any model may be in that rollout. */
 function routesModels({ pipeline }: SettingsChange, pipelines: Pipelines): boolean {
   const steps = pipelines?.find(({ name }) => name === pipeline)?.steps ?? [];
   return steps.some(({ policy }) => policy.name === 'strategy-routing');

@@ -1,7 +1,7 @@
 import type { Guard, GuardName, Rollout, RolloutGroup } from '../../core/rollouts/rollout';
 import { addCounts, describeLine, type GuardCounts, type GuardLine, isWorse, linesOf, NOTHING_SEEN } from './guards';
 
-/** The number that stands for no real stage. Under it a run keeps its counts from before an operator changed the rollout's stages. */
+/** The stage number under which a run keeps its counts from before an operator changed the rollout's stages. No real stage has this number. */
 export const BEFORE_ITS_STAGES = 0;
 
 export type Status = 'running' | 'paused' | 'held' | 'rolled-back' | 'completed';
@@ -27,8 +27,9 @@ export interface RolloutDecision {
 }
 
 /**
- * Returns how many calls of one account the guards compare between two looks. The limit keeps a single account from deciding. undefined: no
- * limit, because there are no guards, or because a draw for each single call gives every account calls in both groups.
+ * Returns how many calls of one account the guards compare between two looks (comparisons). The limit keeps a single account from deciding.
+ * undefined: no limit, because the rollout has no guards, or because it assigns each request to a group at random. Every account then has
+ * calls in both groups.
  */
 export function callsPerAccount({ stickyBy, guards }: Pick<Rollout, 'stickyBy' | 'guards'>): number | undefined {
   if (stickyBy === 'request' || guards.length === 0) return undefined;

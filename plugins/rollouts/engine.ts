@@ -31,9 +31,9 @@ import {
   watchedAt,
 } from './store';
 
-/** How often a node writes its counts, decides unless another node is deciding, and applies the decisions of all nodes. */
+/** How often a node works on rollouts: it writes its counts, decides next steps unless another node is deciding, and applies the stored decisions. */
 const EVERY_MS = 400;
-/** How often the engine works while the configuration has no rollouts. A new configuration ends the pause. */
+/** How often the rollout engine works while the configuration has no rollouts. A new configuration wakes it at once. */
 const WITHOUT_ROLLOUTS_EVERY_MS = 30_000;
 
 /** The maximum number of calls that wait to be counted in Postgres; the engine does not count further ones. */
@@ -93,13 +93,13 @@ export class RolloutEngine {
     };
   }
 
-  /** Returns the row of a rollout as this node last read it; undefined if the row is of another definition. */
+  /** Returns a rollout's row as this node last read it; undefined if the row belongs to an earlier definition of a rollout with this name. */
   rowOf({ name, definition }: Rollout): RolloutRow | undefined {
     const row = this.#rows.get(name);
     return row?.definition === definition ? row : undefined;
   }
 
-  /** Applies the written state of the rollouts to the next calls. */
+  /** Applies the rollouts' state, as stored in Postgres, to the next calls of this node. */
   follow(): Promise<void> {
     const followed = this.#following.then(() => this.#follow());
     this.#following = followed.catch(() => undefined);
@@ -109,11 +109,12 @@ export class RolloutEngine {
   async #follow(): Promise<void> {
     const { configuration } = this.gateway;
     const rows = await this.#rowsFor(configuration);
-    // If another configuration has been loaded meanwhile, `#prepare` has already set its rollouts; the next read updates them.
+    // If another configuration has been loaded meanwhile, `#prepare` has already set that configuration's rollouts; the next read of Postgres updates
+    // them.
     if (this.gateway.configuration === configuration) this.#place(configuration, rows);
   }
 
-  /** Prepares the rollouts of a configuration before it takes effect, so that no caller leaves a rollout for a moment. */
+  /** Prepares the rollouts of a configuration before it takes effect, so that the callers in a rollout stay in it without a gap. */
   async #prepare(next: Configuration): Promise<() => void> {
     // A configuration file takes effect even while the database is unavailable.
     const rows = await this.#rowsFor(next).catch(() => this.#rows);
@@ -138,11 +139,12 @@ export class RolloutEngine {
   }
 
   async #work(): Promise<void> {
-    // A node that cannot write its counts still follows the other nodes.
+    // A node that cannot write its own counts still applies the decisions of the other nodes.
     const [written] = await Promise.allSettled([this.#writeSeen()]);
     const { configuration, database } = this.gateway;
     if (configuration.rollouts.length > 0) {
-      // Wait for the lock if the configuration is new. Starting its rollouts in a later round could overrule newer configurations of other nodes.
+      // Wait for the lock if the configuration is new. If this node started its rollouts later, it could overrule newer configurations of other
+      // nodes.
       const inTurn = this.#begunOf === configuration ? unlessOtherDoes : alone;
       const hasDecided = await inTurn(database, (trx) => this.#decideAll(trx, configuration));
       if (hasDecided !== false) this.#begunOf = configuration;

@@ -3,13 +3,13 @@ import type { SeenCall } from '../../core/rollouts/live-rollouts';
 import { percent } from '../../core/rollouts/plan';
 import type { Guard } from '../../core/rollouts/rollout';
 
-/** What a node counts of a group's calls. A call that has a time or a cost is counted in a bucket for that value. */
+/** What a node counts of the calls of a rollout group. A call with a time or a cost is counted in the bucket (range of values) of that value. */
 export type What = 'calls' | 'errors' | 'hurt' | 'costE8' | Measure;
 
-/** `firstToken`: streams by time to the first content. `whole`: unstreamed calls by time to the answer. `cost`: charged calls by cost. */
+/** `firstToken`: streams, by their time to the first content. `whole`: unstreamed calls, by the time to the answer. `cost`: charged calls, by their cost. */
 export type Measure = 'firstToken' | 'whole' | 'cost';
 
-/** The counts of a group in a stage. Its keys are those of `countKeyOf`. */
+/** The counts of one rollout group in one stage. `countKeyOf` makes the keys. */
 export type GuardCounts = ReadonlyMap<string, number>;
 
 export const NOTHING_SEEN: GuardCounts = new Map();
@@ -59,12 +59,12 @@ export function upTo(bucket: number): number {
   return Math.exp(bucket * BUCKET_LOG);
 }
 
-/** Returns how many buckets a value moves when it is multiplied by `times`; rounded up. */
+/** Returns by how many buckets a value rises when it is multiplied by `times`, rounded up. */
 function bucketsFurther(times: number): number {
   return Math.ceil(Math.log(times) / BUCKET_LOG - 1e-9);
 }
 
-/** Returns the number of calls with this measure: all, or only those above the bucket `beyond`. */
+/** Returns the number of calls that have this measure: all of them, or only those in the buckets above bucket `beyond`. */
 export function measured(counts: GuardCounts, measure: Measure, beyond = -1): number {
   return bucketsOf(counts, measure).reduce((sum, [bucket, calls]) => (bucket > beyond ? sum + calls : sum), 0);
 }
@@ -99,7 +99,7 @@ interface Share {
 export interface GuardLine {
   readonly treatment: Share;
   readonly control: Share;
-  /** What the calls beyond the threshold did, as a text for operators, such as `calls failed`. */
+  /** What it means for a call to be beyond the threshold, in words for operators, such as `calls failed`. */
   readonly did: string;
 }
 
@@ -127,12 +127,15 @@ export function linesOf({ name, times }: Guard, treatment: GuardCounts, control:
   }
 }
 
-/** Tells whether the treatment's share of calls beyond the threshold exceeds the control's by more than `above`, even between their 95 % intervals. */
+/**
+ * Tells whether the treatment's share of calls beyond the threshold is higher than the control's by more than `above`. It compares the
+ * lower end of the treatment's 95 % interval with the upper end of the control's.
+ */
 export function isWorse({ treatment, control }: GuardLine, { above }: Guard): boolean {
   return intervalOf(treatment).least > intervalOf(control).most + above;
 }
 
-/** Returns the 95 % Wilson interval of the share `beyond / of`: the true shares that are plausible for these counts. */
+/** Returns the 95 % Wilson interval of the share `beyond / of`: the range in which the true share probably lies. */
 export function intervalOf({ of, beyond }: Share): { readonly least: number; readonly most: number } {
   const z = 1.96;
   const share = beyond / of;

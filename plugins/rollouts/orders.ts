@@ -21,7 +21,7 @@ interface GivenOrder {
   readonly order: Order;
   readonly actor: string;
   readonly reason: string | undefined;
-  /** The stage for which an operator gives the order, because the rollout may reach another stage first. undefined: any stage. */
+  /** The stage that the operator's order is meant for, because the rollout may have reached another stage meanwhile. undefined: any stage. */
   readonly stage: number | undefined;
 }
 

@@ -21,7 +21,10 @@ import { progressOf, type RolloutRow, type SeenOfRun } from './store';
 export const STATUSES = ['not begun', 'running', 'paused', 'held', 'rolled-back', 'completed'] as const;
 const GROUPS = ['control', 'treatment', 'shadow'] as const;
 
-/** Shows a rollout to operators. `row` and `seen` belong to its current run; `row` is absent until a node has begun the rollout. */
+/**
+ * Shows a rollout to operators. `row` (its row in Postgres) and `seen` (its counts) belong to its current run. `row` is absent until a node
+ * has begun the rollout.
+ */
 export function showRollout(rollout: Rollout, row: RolloutRow | undefined, seen: SeenOfRun, nowMs: number) {
   const { name, change, stickyBy, stages, guards, shadow, onAbort } = rollout;
   const stage = row?.stage ?? 1;

@@ -9,7 +9,7 @@ type Part = Pick<Configuration, 'rollouts' | 'catalog' | 'pipelines'>;
 /** Returns the row of the rollout with this name. */
 type RowOf = (name: string) => RolloutRow | undefined;
 
-/** Returns, as sentences, the changes that a configuration would give to more callers than the rollouts of these changes have reached. */
+/** Returns a sentence for each change that the new configuration would give to more callers than the change's rollout has reached. */
 export function skippedStages(before: Part, next: Part, rowOf: RowOf): readonly string[] {
   return [
     ...before.rollouts.flatMap((rollout) => overtaken(rollout, next, rowOf)),
@@ -34,7 +34,7 @@ function overtaken(rollout: Rollout, next: Part, rowOf: RowOf): readonly string[
   ];
 }
 
-/** Returns the objection to a new rollout whose name already has a row in Postgres: it would continue at the old stage instead of the first. */
+/** Warns if a new rollout would not begin at its first stage, because a row in Postgres already has it at a later stage. */
 function remembered(rollout: Rollout, rowOf: RowOf): readonly string[] {
   const row = rowOfThis(rollout, rowOf);
   const [share, first] = [shareAtFirst(rollout, rowOf), rollout.stages[0].share];
@@ -53,7 +53,7 @@ function shareOfRow(row: RolloutRow | undefined): number {
   return row === undefined || row.status === 'rolled-back' ? 0 : (row.shares[row.stage - 1] ?? 0);
 }
 
-/** Returns the share of callers that are in the rollout as soon as a node has loaded its configuration. */
+/** Returns the share of callers that a rollout has as soon as a node loads the configuration with this rollout. */
 function shareAtFirst(rollout: Rollout, rowOf: RowOf): number {
   const row = rowOfThis(rollout, rowOf);
   if (row?.status === 'rolled-back') return 0;

@@ -32,7 +32,7 @@ export async function readRows(database: Knex): Promise<ReadonlyMap<string, Roll
 /** The key of the Postgres lock that engines and operators hold while they change rollouts. The number is arbitrary. */
 export const LOCK = 0x70_6c_72;
 
-/** Does the work in a transaction unless another process is changing rollouts. Returns whether the work was done. */
+/** Runs `work` in a transaction, unless another process is changing rollouts. Returns whether `work` ran. */
 export function unlessOtherDoes(database: Knex, work: (trx: Knex.Transaction) => Promise<void>): Promise<boolean> {
   return database.transaction(async (trx) => {
     const { rows } = await trx.raw<{ rows: { mine: boolean }[] }>('SELECT pg_try_advisory_xact_lock(?) AS mine', [
@@ -44,7 +44,7 @@ export function unlessOtherDoes(database: Knex, work: (trx: Knex.Transaction) =>
   });
 }
 
-/** Waits for the lock of rollout changes, then does the work in a transaction. */
+/** Waits for the lock of rollout changes, then runs `work` in a transaction. */
 export function alone<T>(database: Knex, work: (trx: Knex.Transaction) => Promise<T>): Promise<T> {
   return database.transaction(async (trx) => {
     await trx.raw('SELECT pg_advisory_xact_lock(?)', [LOCK]);
@@ -58,7 +58,7 @@ export async function readNow(database: Knex): Promise<Date> {
   return rows[0]?.now ?? new Date();
 }
 
-/** Begins a run at the first stage and deletes the counts of the rollout's previous run. */
+/** Begins a new run of a rollout at the first stage, and deletes the counts of its previous run. */
 export async function beginRun(trx: Knex.Transaction, rollout: Rollout, now: Date): Promise<RolloutRow> {
   const { name, definition } = rollout;
   const before: RolloutRow | undefined = await trx<RolloutRow>('rollouts').where({ name }).first();
@@ -81,7 +81,7 @@ function toColumns({ looks, shares, ...plain }: Partial<RolloutRow>): object {
   };
 }
 
-/** Moves the counts of the run `before` to the stage `BEFORE_ITS_STAGES` of a new run, and returns the new run's id. */
+/** Moves the counts of the run `before` to a new run, all under the stage number `BEFORE_ITS_STAGES`. Returns the new run's id. */
 export async function carrySeen(trx: Knex.Transaction, before: string): Promise<string> {
   const run = newId();
   await trx.raw(
@@ -98,7 +98,7 @@ async function forgetSeen(trx: Knex.Transaction, run: string): Promise<void> {
   await forgetAccounts(trx, run);
 }
 
-/** Deletes the counts of each account's compared calls, because these counts begin anew after each look of the guards. */
+/** Deletes the number of compared calls of each account, because this number starts at 0 again after each look (comparison) of the guards. */
 export async function forgetAccounts(trx: Knex.Transaction, run: string): Promise<void> {
   // Locks the rows in the order in which nodes write them, so that this statement cannot deadlock with those writes.
   const inOrder = 'SELECT account_id FROM rollout_accounts WHERE run = :run ORDER BY account_id FOR UPDATE';
@@ -106,9 +106,9 @@ export async function forgetAccounts(trx: Knex.Transaction, run: string): Promis
 }
 
 /**
- * Adds the calls that a node has seen to the counts of all nodes. `perAccount` returns for a rollout's name how many calls of one account
- * are compared between two looks. Rows are written in one order, so that nodes that write at the same time cannot deadlock. Counts of a
- * deleted run are deleted with it.
+ * Adds the calls of a node to the counts of all nodes. `perAccount` returns, by a rollout's name, how many calls of one account the guards
+ * compare between two looks (comparisons). Rows are written in one order, so that nodes that write at the same time cannot deadlock. Counts
+ * of a deleted run are deleted with it.
  */
 export async function addSeen(
   database: Knex,
@@ -139,7 +139,7 @@ export async function addSeen(
   });
 }
 
-/** Counts the calls of each account. Returns a function that tells, for one call after the other, whether the guards compare the call. */
+/** Counts the calls of each account. Returns a function that takes one call after the other and tells whether the guards compare it. */
 async function takeTurns(
   trx: Knex.Transaction,
   seen: readonly SeenCall[],
@@ -160,7 +160,7 @@ async function takeTurns(
      ON CONFLICT (run, account_id) DO UPDATE SET calls = known.calls + excluded.calls RETURNING *`,
     { rows: JSON.stringify([...turns.values()]) },
   );
-  // The number of calls that each account had before those in `seen`.
+  // The number of calls that each account had made before the calls in `seen`.
   const before = new Map(
     rows.map((row) => [row.run + row.account_id, row.calls - (turns.get(row.run + row.account_id)?.calls ?? 0)]),
   );
@@ -228,8 +228,8 @@ const UNWATCHED_MS = 30_000;
 type Watched = Pick<RolloutRow, 'stage_since' | 'followed_at'>;
 
 /**
- * Returns the new times of a watched rollout; undefined while no write is due. Time without a watching node does not count towards the
- * stage, nor does a jump of the database's clock. The order `resume` excludes the time of a pause.
+ * Returns the new times of a rollout that this node watches; undefined while no write is due. Time in which no node watched does not count
+ * towards the stage, nor does a jump of the database's clock. The time of a pause is excluded later, by the order `resume`.
  */
 export function watchedAt(
   { status, stage_since, followed_at }: Watched & Pick<RolloutRow, 'status'>,
@@ -242,7 +242,7 @@ export function watchedAt(
   return { stage_since: new Date(stage_since.getTime() + shiftMs), followed_at: now };
 }
 
-/** Returns the start of the stage, moved forward by the time that the rollout stood still since its last change. */
+/** Returns the start of the stage, moved forward by the time since the rollout's last change. The rollout has not progressed since that change. */
 export function afterStandstill(
   { stage_since, changed_at }: Pick<RolloutRow, 'stage_since' | 'changed_at'>,
   now: Date,

@@ -46,7 +46,7 @@ export class SandboxService {
     this.store = openSandboxStore(this.database, this.changes.announce, this.places);
   }
 
-  /** Returns the offerings of the configuration in force, or of another configuration if `section` returns that one's sections. */
+  /** Returns the offerings of the configuration in force. If `section` (a function that returns a section by name) is given, it reads another configuration. */
   offerings(section: (name: string) => unknown = (name) => this.gateway.section(name)): readonly OfferedInstance[] {
     const holdSeconds = (this.timings.holdAheadMs + this.timings.endingReserveMs) / 1_000;
     return readOfferings(section('offerings') as OfferingsSection | undefined, this.drivers, holdSeconds);

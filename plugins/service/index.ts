@@ -86,7 +86,7 @@ function showMetricsRoute(): Route {
     summary: "The metrics of the process in Prometheus' text format, or in OpenMetrics if `Accept` asks for it.",
     answers: { 200: { description: 'The metrics.', schema: shape.text, mediaType: 'text/plain' } },
     handle: async (_visit, { headers: { accept } }, response) => {
-      // A scraper that accepts OpenMetrics prefers it, so the order in the header does not matter.
+      // A scraper that accepts OpenMetrics prefers it to Prometheus' format, so the order in the `Accept` header does not matter.
       const isOpenMetrics = accept?.includes('application/openmetrics-text') === true;
       const format = isOpenMetrics ? Registry.OPENMETRICS_CONTENT_TYPE : Registry.PROMETHEUS_CONTENT_TYPE;
       const text = await showMetrics(format);

@@ -179,7 +179,7 @@ function addressOf(
   };
   const { path, headers } = adapter.request(call, upstream.adapterSettings);
   const base = upstream.url.pathname.replace(/\/$/, '');
-  // An adapter from another package may ignore `operation`. In that case the gateway builds the path itself.
+  // An adapter from another package may leave `operation` out of its path. In that case the gateway builds the path itself.
   return {
     path: base + (path.includes(operation) ? path : `${PROTOCOLS.responses.path}${operation}${query ?? ''}`),
     headers,

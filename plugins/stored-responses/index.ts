@@ -45,7 +45,7 @@ function storedResponseRoutes(gateway: VendorQueryContext): readonly Route[] {
   );
 }
 
-/** Returns the handler that forwards a request to the vendor that keeps the response, with the path `after` behind the id. */
+/** Returns the handler that forwards a request to the vendor that keeps the response. `after`: the part of the vendor's path behind the response's id. */
 function passOn(gateway: VendorQueryContext, method: Method, after: string): KeyHandler {
   return async ({ key, params, query }, request, response) => {
     if (asksForStream(query)) throw fail('INVALID_FIELD', { param: 'stream', message: NO_STREAM });
@@ -54,7 +54,7 @@ function passOn(gateway: VendorQueryContext, method: Method, after: string): Key
   };
 }
 
-/** Returns whether any reading of the query asks for a stream, because vendors differ in repeated members, case, and words for true. */
+/** Returns whether the query could request a stream at any vendor. Vendors differ in how they read repeated members, letter case, and words for true. */
 function asksForStream(query: URLSearchParams): boolean {
   return [...query].some(([name, value]) => /^\W*stream\W*$/i.test(name) && value !== 'false');
 }

@@ -45,7 +45,7 @@ export default defineAdapter({
   judge: judgeFailure,
 });
 
-/** Writes the output limit into the one member that the upstream accepts: newer models reject `max_tokens`, older servers know only that. */
+/** Writes the output limit into the one member that the upstream accepts: newer models reject `max_tokens`, older servers know no other member. */
 function limitEdits({ members }: ModelCall, wanted: (typeof LIMITS)[number]): BodyEdit[] {
   const others = LIMITS.filter((member) => member !== wanted && members.has(member));
   if (others.length === 0) return [];

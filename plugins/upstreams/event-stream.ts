@@ -8,7 +8,7 @@ const PRELUDE_BYTES = 12;
 /** The largest message that the gateway accepts, in bytes; real events are far smaller. */
 const MAX_MESSAGE_BYTES = 8 * 1024 * 1024;
 
-/** The largest event that is parsed for its name, in bytes. */
+/** The largest event that the gateway parses to find the name of the event, in bytes. */
 const MAX_NAMED_BYTES = 1024 * 1024;
 
 let codec: EventStreamCodec | undefined;

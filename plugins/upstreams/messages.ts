@@ -13,7 +13,7 @@ export default defineAdapter({
 
   request(call, settings) {
     const headers: Record<string, string> = Object.assign(forwardedHeaders(call), settings.headers);
-    // Clients of this gateway may spell the vendor's header prefix `protoa-`.
+    // Clients of this gateway may write `protoa-` instead of the vendor's header prefix.
     if (headers['anthropic-version'] === undefined && headers['protoa-version'] === undefined) {
       headers['anthropic-version'] = USUAL_VERSION;
     }

@@ -1,8 +1,9 @@
 import type { BodyEdit, ModelCall } from '../../core/catalog/upstream';
 
 /**
- * Returns the edits that every upstream needs: they write its own model name and remove `priority`, which only the gateway reads. `stream`
- * stays as the client sent it. Only `null`, which means absent, is removed, because some upstreams reject it.
+ * Returns the changes to the body that every upstream needs. They write the upstream's own model name and remove `priority`, which only the
+ * gateway reads. `stream` stays as the client sent it, unless it is `null`. `null` means absent and is removed, because some upstreams
+ * reject it.
  */
 export function standardEdits(call: ModelCall): BodyEdit[] {
   const edits: BodyEdit[] = [{ member: 'priority', drop: true }];

@@ -56,7 +56,7 @@ export async function sendCsv(
     return listRecords(database, filters, { limit: BATCH_ROWS, cursor }, toItem);
   }
 
-  /** Waits until there is memory for the batch under way, the next batch, and its records. */
+  /** Waits until there is memory for the batch that is being sent, and for the text and the records of the next batch. */
   async function withRoom(text: string): Promise<string> {
     const room = answerRoomOf(response);
     if ((await room?.arrive(3 * text.length)) === false) throw fail('OVERLOADED');

@@ -12,7 +12,7 @@ export type UsageQueryContext = Pick<PluginGateway, 'database' | 'catalog' | 'se
 
 /** The query parameters that filter lists and CSV; docs/contract.md, section 6. `from` is inclusive, `to` is exclusive. */
 export function filterReaders(gateway: Pick<UsageQueryContext, 'catalog' | 'sessionIds'>) {
-  // Records may contain the id of a session or agent as a hash, but the client filters by the id itself.
+  // Usage records may contain only a hash of the session or agent id, but the client filters by the id itself.
   const readId = reader(readText.schema ?? {}, (text) => gateway.sessionIds.recorded(readText(text)));
   return {
     from: readTime,

@@ -91,7 +91,7 @@ export async function readSeries(
 
 const QUANTILES = listOf(orNull(shape.number));
 
-/** The JSON schemas of the members of the result of `readSeries`. */
+/** The JSON schemas for the members of the object that `readSeries` returns. */
 export const SERIES_FIELDS = {
   groups: listOf(
     object({
@@ -163,10 +163,10 @@ async function keyNames(database: Knex, ids: readonly string[]): Promise<Readonl
   return new Map(rows.map(({ id, name }) => [id, name]));
 }
 
-/** How many records a query reads for exact times at most. With more records, the counts by class of time are precise enough. */
+/** How many records a query reads for exact percentiles at most. With more records, the number of calls in each range of times is precise enough. */
 const MAX_ASKED = 5_000;
 
-/** Returns the percentiles of each interval. `classes` counts the calls of each interval by their class of time to the first token. */
+/** Returns the percentiles of each interval. `classes` counts the calls of each interval by range of the time to the first token. */
 async function readPercentiles(
   database: Knex,
   filters: SumFilters,
@@ -199,7 +199,7 @@ function percentilesOf(times: readonly number[]): Percentiles {
   return percentiles((share) => sorted[Math.ceil(share * sorted.length) - 1] ?? null);
 }
 
-/** Estimates percentiles as if the calls of a class were spread evenly over it. The error is below 10 %. */
+/** Estimates percentiles from the number of calls in each range of times, as if the calls were spread evenly over the range. The error is below 10 %. */
 function estimatePercentiles(classes: readonly number[]): Percentiles {
   const calls = sum(classes);
   return percentiles((share) => {
@@ -211,7 +211,7 @@ function estimatePercentiles(classes: readonly number[]): Percentiles {
     const count = classes[at];
     if (count === undefined) return null;
     const [from, to] = [FIRST_TOKEN_BOUNDS_MS[at - 1] ?? 0, FIRST_TOKEN_BOUNDS_MS[at]];
-    // The last class of times has no upper bound, so its lower bound is the estimate.
+    // The highest range of times has no upper bound, so its lower bound is the estimate.
     if (to === undefined) return from;
     return Math.round(to - ((to - from) * (below - share * calls)) / count);
   });

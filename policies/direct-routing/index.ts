@@ -55,7 +55,7 @@ function noUpstream(): GatewayError {
   return fail('NOT_FOUND', { message: 'No upstream has this direct route. Check the first label of the host name.' });
 }
 
-/** The error for a model that the upstream does not declare. Names are not normalised here: the client must send the exact name. */
+/** The error for a model that the upstream does not declare. The gateway does not normalize names on direct routes: the client must send the exact name. */
 function notSupported({ name, models }: Upstream, { modelRequested }: ModelRequest): GatewayError {
   const near = nearestNames(
     modelRequested,

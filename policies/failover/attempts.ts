@@ -228,8 +228,8 @@ export class Attempts {
   }
 
   /**
-   * Decides what to do after a failure and drops candidates that cannot do better. If candidates were skipped after that, a second decision
-   * about the same failure follows.
+   * Decides what to do after a failure and drops candidates that cannot do better. If the gateway then skips candidates, it calls this
+   * method again for the same failure.
    */
   decide(failure: JudgedFailure, failed: Candidate): RetryDecision {
     if (failure === this.#decided) return decideNext(failure, this.#situation());

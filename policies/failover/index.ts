@@ -175,7 +175,8 @@ class CandidatesInTurn {
 }
 
 /**
- * Charges the input of a call that timed out. Its output limit allowed a long silence, so the upstream may still work on the answer.
+ * Charges the input of a call that timed out. The upstream may still work on the answer, because the call's output limit allowed a long
+ * silence.
  * @throws UPSTREAM_TIMEOUT if the client still waits
  */
 async function chargeThought(

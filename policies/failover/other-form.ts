@@ -9,7 +9,7 @@ import { type SseFrame, SseSplitter } from '../../core/wire/sse';
 /** The largest stream that the gateway converts to a body, in bytes. */
 const MAX_BYTES = 1024 * 1024;
 
-/** Returns a translation within one protocol, between stream and body; undefined if the protocol has none. */
+/** Returns a translation between a stream and a whole body of the same protocol; undefined if the protocol has no such translation. */
 export function sameProtocol(candidate: Candidate, request: ModelRequest, requestId: string): Translation | undefined {
   const { protocol, stream, choices } = request;
   if (!TRANSLATED.some((each) => each === protocol)) return undefined;

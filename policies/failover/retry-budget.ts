@@ -1,9 +1,12 @@
 const SHARE_OF_CALLS = 0.2;
 const WINDOW_SECONDS = 10;
-/** How many further attempts are always allowed in the window: three a second. One call a second can then try four upstreams, which overloads none. */
+/**
+ * How many further attempts the window of ten seconds always allows: three a second. With one call a second, each can then try four
+ * upstreams, which overloads none.
+ */
 const MIN_ATTEMPTS = 3 * WINDOW_SECONDS;
 
-/** The budget for further attempts, so that retries do not multiply an outage. It counts calls and spent attempts per second. */
+/** The budget for further attempts after a failure, so that retries do not multiply an outage. It counts the calls and the further attempts of each second. */
 export class RetryBudget {
   readonly #calls = new Float64Array(WINDOW_SECONDS);
   readonly #spent = new Float64Array(WINDOW_SECONDS);

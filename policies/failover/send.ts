@@ -25,7 +25,7 @@ interface Sending {
 
 /**
  * Sends the call to a candidate.
- * @param answered receives the head of the answer
+ * @param answered receives the head of the answer (status and headers)
  * @param failed receives the error if no head came
  */
 export function send(
@@ -36,7 +36,8 @@ export function send(
 ): void {
   const { patience } = sending;
   const broken = (error: unknown): void => {
-    // The upstream closed an idle connection just when the gateway reused it. It never saw the request, so sending it again is safe.
+    // The upstream closed an idle connection just when the gateway reused that connection. The upstream never saw the request, so a second request is
+    // safe.
     const isFree = wasReusedConnection(error) && classifyDialFailure(error) === 'reset' && patience.mayAskAgain;
     if (isFresh || !isFree) failed(error);
     else send(sending, answered, failed, true);

@@ -49,8 +49,8 @@ function admit(
   key: CallKey,
   limits: ConcurrencyLimits,
 ): { readonly key: CallKey } {
-  // The client sees a refusal, and a usage record is written for it, only if the key is still valid. A reservation proves that the ledger has
-  // confirmed the key; settling then writes the record.
+  // The client sees a refusal only if its API key is still valid, and only then a usage record is written for the refusal. A call with a reservation
+  // needs no check, because the ledger has confirmed its key. The settlement of the reservation then writes the record.
   call.onRefusal(async (error) => {
     if (call.facts.reservationId !== undefined || isKeyRefusal(error)) return error;
     const shown = await confirmed(gateway, key, error);

@@ -65,7 +65,7 @@ function textOf(token: JsonToken): string {
   return token.text() ?? token.head(MAX_TOKEN_TEXT_BYTES).slice(1).replaceAll('\\/', '/');
 }
 
-/** Returns the gate for all upstreams of a configuration, because a customer cannot choose which upstream or adapter serves a call. */
+/** Returns one check of addresses for all upstreams of a configuration, because a customer cannot choose which upstream or adapter serves a call. */
 export function openAddressGate(upstreams: readonly Pick<Upstream, 'url' | 'adapters'>[]): AddressGate {
   const opened = upstreams.flatMap(openedBy);
   return {

@@ -23,7 +23,7 @@ const MAX_FORMED_TOOL_LENGTH = 65_536;
 /** How many characters of a member's name an error shows. */
 const MAX_PARAM_LENGTH = 100;
 
-/** The members of each protocol whose values are checked, in the order of the table. */
+/** The members of each protocol whose values are checked, in the order in which the protocol's request table lists them. */
 const CHECKED = forEachProtocol((protocol) =>
   Object.entries(REQUEST_TABLES[protocol].members).filter(
     ([, { is, isRequired }]) => is !== undefined || isRequired === true,
@@ -95,7 +95,7 @@ function textOfTool({ from, to }: ItemPosition, chunks: readonly Buffer[]): stri
   return to - from > MAX_FORMED_TOOL_LENGTH ? undefined : sliceChunks(chunks, from, to).toString();
 }
 
-/** Sets the use limit of the tools that share one limit. It is the body's own limit, or the position at which the gateway can write a limit. */
+/** Sets the limit of the tools that share one use limit. It is the limit in the body, or the position in the body at which the gateway can write a limit. */
 function limitTools(protocol: Protocol, observer: CallObserver, body: Members): void {
   const { toolLimit } = REQUEST_TABLES[protocol];
   if (toolLimit === undefined) return;
@@ -159,7 +159,7 @@ class Members {
     return kind.accepts(this.#value(name));
   }
 
-  /** Returns the value of a checked member; undefined if it is absent. */
+  /** Returns the value of a member whose kind has been checked; undefined if the member is absent. */
   value(name: string): unknown {
     return this.#isAbsent(name) ? undefined : this.#value(name);
   }
@@ -168,7 +168,7 @@ class Members {
     return this.value(name) as number | undefined;
   }
 
-  /** Returns the position at which the gateway writes a number that the body lacks: over its `null`, or as the first member. */
+  /** Returns the position at which the gateway writes a missing number into the body: in place of the member's `null`, or as the first member. */
   placeFor(name: string): LimitPlace {
     const place = this.places.get(name);
     if (place !== undefined) return { from: place.valueStart, to: place.end, name: undefined };

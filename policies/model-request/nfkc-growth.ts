@@ -13,7 +13,7 @@ const KNOWN = new Uint8Array(MAX_CODE_POINT + 1);
 export function nfkcGrowth(chunks: readonly Uint8Array[]): number {
   let growth = 0;
   let character = 0;
-  /** How many bytes of the current character are missing, and how many digits of its escape. */
+  /** How many bytes of the current character are still missing, and how many digits of its escape (as in `\u00e9`) are still missing. */
   let bytes = 0;
   let digits = 0;
   let previous = 0;
@@ -52,7 +52,7 @@ function growthOf(character: number): number {
   const known = KNOWN[character] as number;
   if (known > 0) return known - 1;
   const text = String.fromCodePoint(character);
-  // A combining mark may join a letter that had other marks. These other marks are then separate characters.
+  // A combining mark may join a letter that other marks had joined. NFKC then writes the other marks as separate characters.
   const separated = character >= 0x31b && character <= 0x331 ? 3 : 0;
   const growth = Math.max(0, Buffer.byteLength(text.normalize('NFKC')) - Buffer.byteLength(text)) + separated;
   KNOWN[character] = growth + 1;

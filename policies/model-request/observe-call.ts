@@ -20,7 +20,7 @@ const TYPE = knownWord('type');
 const AUDIO = knownWord('audio');
 const MAX_USES = knownWord('max_uses');
 const CACHE_CONTROL = knownWord('cache_control');
-/** The value of `ttl` that means an hour. The same text elsewhere in the body only makes the hold larger. */
+/** The value of `ttl` that requests caching for an hour. If the same text occurs elsewhere in the body, the hold is only larger than necessary. */
 const HOUR = knownWord('1h');
 
 /** The top-level member that is being read: the conversation (under any name), the tools, the input of an embeddings call, or another one. */
@@ -30,7 +30,7 @@ const TOOLS = 2;
 const INPUT = 3;
 type Section = typeof OTHER | typeof CONVERSATION | typeof TOOLS | typeof INPUT;
 
-/** How many tools may run at the vendor or have a text that must be read. Real requests have a few. */
+/** How many tools of one request may run at the vendor or have a text that must be checked. Real requests have a few. */
 const MAX_VENDOR_TOOLS = 1_000;
 
 /** How many items a conversation may reference, because each needs a look-up. Real conversations reference far fewer. */
@@ -41,7 +41,7 @@ const ITEM = 3;
 const LIST = 2;
 /** The depth of a content part inside another part, such as the content of a tool's result. */
 const DEEPEST_ENTRY = 7;
-/** A depth that no JSON which the gateway reads can reach. */
+/** A depth greater than any that the gateway reads in JSON. */
 const NOWHERE = 1_000;
 
 /** The rules for reading a call's body, which are the same for all bodies of one protocol. */
@@ -79,13 +79,13 @@ export class CallObserver implements JsonObserver {
   repeated: Set<string> | undefined;
   /** How many entries the lists outside of content parts have: turns, calls, instructions, tools and stop sequences together. */
   entries = 0;
-  /** How many times the tools add the model's `toolOverheadTokens`. */
+  /** How many times the tools in the body increase the input by the model's `toolOverheadTokens`. */
   toolOverheads = 0;
   /** How many more times the vendor may run the model because of tools without a price of their own. */
   furtherPasses = 0;
   /** Tools that run at the vendor, as values of `ToolUse`; undefined if there are none. */
   toolUses: ToolUse[] | undefined;
-  /** Other things that the vendor charges separately, by name; undefined if there are none. */
+  /** Things that the vendor charges separately but does not count in uses, by name; undefined if there are none. */
   extras: Map<string, Extra> | undefined;
   /** Tools that could name an object kept by the vendor. */
   readonly openTools: ItemPosition[] = [];
@@ -96,11 +96,11 @@ export class CallObserver implements JsonObserver {
   /** The kinds of objects that the vendor's tools may create; undefined if there are none. */
   makes: SharedObject[] | undefined;
 
-  /** Whether the body requests anything to be stored in the vendor's cache, and whether it requests this for an hour. */
+  /** Whether the body requests storage in the vendor's prompt cache (`namesCache`), and whether it requests storage for an hour (`namesHour`). */
   namesCache = false;
   namesHour = false;
 
-  /** Whether the current top-level member is in no table, so that it may contain anything. */
+  /** Whether the gateway does not know the current top-level member, so that its value may contain anything. */
   #isUnknown = false;
   /** One bit per depth. `#lists`: whether the container is a list. `#inLists`: whether the container is an entry of a list. */
   #lists = 0;
@@ -322,7 +322,7 @@ export class CallObserver implements JsonObserver {
     this.#addExtra({ name: UNKNOWN_TOOL, param: `tools[${place.index}].type` });
   }
 
-  /** Adds the cost of a tool in the request's own `tools`. @param maxUses the limit in that tool */
+  /** Adds the cost of a tool in the top-level `tools` to the cost of the call. @param maxUses the use limit written in that tool */
   #ownTool(rule: ToolRule, type: string, place: ItemPosition, maxUses: MaxUses | undefined): void {
     const param = `tools[${place.index}].type`;
     if (rule.names !== undefined && !this.#rules.shared.has(rule.names)) this.fault ??= notShared(rule.names, param);
@@ -349,7 +349,7 @@ export class CallObserver implements JsonObserver {
     return `${this.#rules.conversation}[${this.#item}]${this.#rules.itemsAreParts ? '' : '.content'}`;
   }
 
-  /** Adds the cost of a tool. @param maxUses the tool's own limit */
+  /** Adds the cost of one tool to the cost of the call. @param maxUses the use limit written in the tool itself */
   #weighTool(rule: ToolRule, param: string, maxUses: MaxUses | undefined, canLimit = true): void {
     const { overheads, furtherPasses = 0, meter, isLimited, makes } = rule;
     this.toolOverheads += overheads;
@@ -373,7 +373,7 @@ export class CallObserver implements JsonObserver {
     if (!this.extras.has(extra.name)) this.extras.set(extra.name, extra);
   }
 
-  /** Returns the position at which the gateway can write the limit of a tool, or that of the request's own limit. */
+  /** Returns the position at which the gateway can write a tool's use limit, or the position of the limit that the client has written. */
   #limitPlaces(maxUses: MaxUses | undefined): Pick<ToolLimit, 'insert' | 'own'> {
     const after = this.#itemStart + 1;
     if (maxUses === undefined) return { insert: { from: after, to: after, name: 'max_uses' } };

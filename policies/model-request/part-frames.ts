@@ -7,11 +7,11 @@ import type { PartWord } from './part-words';
 
 /** A member name that the gateway interprets in content parts. */
 export interface Key {
-  /** Whether the member's value contains the content of the part around it. */
+  /** Whether the member's value describes the content of the content part that has the member, as `source` does. */
   readonly isHolder?: boolean;
   /** The kind of address that the member contains. */
   readonly place?: ContentPlace;
-  /** Whether clients return signatures in the member: visible and hidden reasoning of Messages, and reasoning of Responses. */
+  /** Whether the member can contain a vendor's signature that clients return: visible and hidden reasoning of Messages, and reasoning of Responses. */
   readonly isSignature?: boolean;
   /** Whether the member may contain any JSON of the client, which the vendor reads as text: the arguments of a tool and their schema. */
   readonly isPassedOver?: boolean;
@@ -63,35 +63,38 @@ export const ITEMS: PartPlaces = { part: 3, lists: [KEYS.content, KEYS.output, K
 
 /** An address that no request may contain, and the description of what is expected instead. */
 export interface RefusedAddress {
-  /** The path of the address below the item, such as `[0].image_url.url`. */
+  /** The path of the address within its conversation item, such as `[0].image_url.url`. */
   readonly path: string;
   readonly problem: string;
 }
 
 /**
- * The state of a container while it is being read. An object's keys may come in any order, so the frame collects them. Each depth has one
- * frame, which is reused for one container after the other.
+ * The state of a container (a JSON object or list) while it is being read. An object's keys may come in any order, so the state collects
+ * them until the object ends. Each depth has one `Frame`, which is reused for one container after another.
  */
 export class Frame {
   /** Whether the container is an object that has not ended. */
   isObject = false;
   /** The index of the current value, if the container is a list. */
   index = -1;
-  /** The depth of the object that the container belongs to; 0 outside of content parts. */
+  /** The depth of the container itself if it is an object, otherwise of the innermost object around it; 0 outside of content parts. */
   objectAt = 0;
   /** The position in the body at which the object begins. */
   start = 0;
-  /** The current key if it is one of `KEYS`, and its name. */
+  /** The current key if it is one of `KEYS`, and the current key's text (`name`). */
   key: Key | undefined;
   name = '';
-  /** A refused address in a member that the tables name, and a foreign address in any other member. The part's type decides whether either matters. */
+  /**
+   * `refused`: an address that the gateway refuses in a known address member. `foreign`: an address without http or https in any other
+   * member. The part's type decides whether either address matters.
+   */
   refused: RefusedAddress | undefined;
   foreign: RefusedAddress | undefined;
   hasType = false;
   word: PartWord | undefined;
-  /** The type of the object as text if no table has it. */
+  /** The object's type as text, if the gateway does not know the type. */
   unknownType: string | undefined;
-  /** The kind of item that the object's keys suggest if it has no type. */
+  /** The kind of conversation item that the object's keys suggest, if the object has no type. */
   untyped: JsonWord | undefined;
   /** The source of the part's content: the `type` of `source`, `data` or `url`, `file_data` or `file_id`. */
   source: string | undefined;
@@ -101,7 +104,7 @@ export class Frame {
   /** The image detail that the part requests, and the one that the object in its `image_url` requests. */
   detail: ImageDetail | undefined;
   inner: ImageDetail | undefined;
-  /** Whether the object has a signature that the gateway sealed for a client of another dialect. */
+  /** Whether the object has a sealed signature: an upstream's signature that the gateway has wrapped for a client of another dialect. */
   isSealed = false;
   /** Whether the object contains content that is not an image. */
   isNoImage = false;
@@ -151,7 +154,7 @@ export function noteData(frame: Frame, token: JsonToken, headLength: number): vo
   frame.dataBytes += token.end - token.start - headLength - 1;
 }
 
-/** Records the detail of an image. JSON parsers differ in which of two values they use. */
+/** Records the requested detail of an image. If it occurs twice, the highest detail counts, because JSON parsers differ in which of two values they use. */
 export function noteDetail(frame: Frame, token: JsonToken): void {
   const word = frame.detail === undefined ? token.word() : undefined;
   frame.detail = (word && DETAIL_WORDS.get(word)) ?? 'most';

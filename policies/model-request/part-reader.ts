@@ -29,7 +29,7 @@ export interface PartRules {
   readonly table: RequestTable;
   readonly words: ReadonlyMap<JsonWord, PartWord>;
   readonly places: PartPlaces;
-  /** The kind of object that an item is, if items belong to one account; otherwise undefined. */
+  /** The kind of object that a conversation item is, if items of this protocol belong to one account; undefined for other protocols. */
   readonly ownItems: SharedObject | undefined;
   readonly shared: ReadonlySet<SharedObject>;
   readonly gate: AddressGate;
@@ -41,7 +41,7 @@ export function partRules(protocol: Protocol, shared: ReadonlySet<SharedObject>,
   return { table, words: PART_WORDS[protocol], places, ownItems: itemsRule(table)?.kind, shared, gate };
 }
 
-/** The name of the source for a content part that names no source. */
+/** The source name that stands for a content part without a source. */
 const NO_SOURCE = 'nothing';
 
 const MESSAGE = knownWord('message');
@@ -91,10 +91,10 @@ export class PartReader {
   furtherPasses = 0;
   /** How many more answers the vendor may write because of the parts. */
   furtherAnswers = 0;
-  /** How many times the added tools add the model's `toolOverheadTokens`. */
+  /** How many times the tools that messages add increase the input by the model's `toolOverheadTokens`. */
   toolOverheads = 0;
   hasTools = false;
-  /** The `priced` parts of the current message or item, by type; undefined if there are none. */
+  /** Parts of the current message or item that the vendor charges separately (`priced`), by type; undefined if there are none. */
   priced: Map<string, PartRule> | undefined;
   /** The tools that the current message or item adds; undefined if there are none. */
   addedTools: ToolRule[] | undefined;
@@ -106,12 +106,12 @@ export class PartReader {
 
   readonly #rules: PartRules;
   #images: Map<ImageDetail, number> | undefined;
-  /** The number of parts in the current message, and the number of sealed parts before that message. */
+  /** The number of parts in the current message, and the number of entries that `sealed` (parts valid only at one upstream) had before that message. */
   #parts = 0;
   #sealedBefore = 0;
   /** The open containers, by depth. */
   readonly #frames: Frame[] = [];
-  /** The depth at which the skipped arguments of a tool began; 0 outside of them. */
+  /** The depth at which the skipped arguments of a tool began; 0 outside of such arguments. */
   #skipped = 0;
 
   constructor(rules: PartRules) {
@@ -153,7 +153,10 @@ export class PartReader {
     frame.isObject = false;
   }
 
-  /** Ends a message. If all its parts are sealed, the whole message is removed, because vendors refuse a message without content. */
+  /**
+   * Ends a message. If every part of the message is valid only at one upstream, the whole message is marked for removal, because vendors
+   * refuse an empty message.
+   */
   endMessage(start: number, end: number): void {
     const own = (this.sealed?.length ?? 0) - this.#sealedBefore;
     if (own > 0 && own === this.#parts) this.sealed?.splice(this.#sealedBefore, own, { start, end });
@@ -231,8 +234,8 @@ export class PartReader {
   }
 
   /**
-   * Decides about the addresses in an object that ends. A part whose type has no source is text, whatever else it has. Other objects pass
-   * their addresses to the part around them.
+   * Decides whether the addresses in an ended object matter. In a part whose type has no source, all content is text, so its addresses do
+   * not matter. Objects that are not parts themselves pass their addresses to the part around them.
    */
   #endAddresses(frame: Frame, depth: number): void {
     if (frame.refused === undefined && frame.foreign === undefined) return;
@@ -266,13 +269,13 @@ export class PartReader {
     frame.unknownType = frame.word === undefined ? (word?.text ?? '') : undefined;
   }
 
-  /** Records a type that is not a string. In an item, `null` counts as no type. */
+  /** Records that the `type` of an object is not a string. In a conversation item, `null` counts as an absent type. */
   #noType(frame: Frame, firstByte: number): void {
     if (firstByte !== NULL || frame.hasType || !this.#rules.places.areItems) frame.isAmbiguous = true;
     frame.hasType = true;
   }
 
-  /** Ends an object. It is a part, or it names the source of the content of the part around it. */
+  /** Ends an object. The object is either a content part, or it names the source of the content of the part around it. */
   #end(frame: Frame, depth: number): void {
     this.#endAddresses(frame, depth);
     const owner = this.#frameAt(depth - 1);
@@ -291,7 +294,7 @@ export class PartReader {
     else if (this.#isPart(depth)) this.#unknown(frame);
   }
 
-  /** Decides the cost rule of a tool that a message adds. A tool without a type runs at the client, as in `tools`. */
+  /** Decides the cost rule of a tool that a message adds. A tool without a type runs at the client, as it does in the top-level `tools`. */
   #addedTool(frame: Frame): void {
     this.hasTools = true;
     if (!frame.hasType && !frame.isAmbiguous) return;
@@ -306,12 +309,12 @@ export class PartReader {
     }
   }
 
-  /** Returns whether a rule names no object at the vendor, or only one that the operator lets all customers name. */
+  /** Returns whether a cost rule covers no objects at the vendor, or only a kind of object that the operator lets all customers name. */
   #isOpen({ names }: Objection): boolean {
     return names === undefined || this.#rules.shared.has(names);
   }
 
-  /** Returns whether this is the depth of the tools that an item contains: `input[].tools[]`. */
+  /** Returns whether `depth` is the depth of the tools that a conversation item contains: `input[].tools[]`. */
   #isAddedTool(depth: number): boolean {
     const { part, areItems } = this.#rules.places;
     return areItems && depth === part + 2 && this.#frames[part]?.key === KEYS.tools;
@@ -322,7 +325,7 @@ export class PartReader {
     return !isTyped && this.#rules.places.areItems;
   }
 
-  /** Ends an object without a type. Inside an item it matters only if it names content. */
+  /** Ends an object without a type. If the object is inside a conversation item, it matters only if it names a source of content. */
   #untyped(frame: Frame, depth: number): void {
     if (depth !== this.#rules.places.part) {
       this.isUnbounded ||= frame.hasSource;
@@ -371,7 +374,7 @@ export class PartReader {
     if (rule.counts !== undefined || rule.class === 'priced') this.base64Bytes += dataBytes;
   }
 
-  /** Counts an image. Only in Responses the part itself has the detail; `image_url` is a string there. */
+  /** Counts an image by its detail. In Responses the content part has the detail, because `image_url` is a string; elsewhere `image_url` has it. */
   #image({ detail, inner }: Frame): void {
     const asked = this.#rules.places.areItems ? (inner === undefined ? detail : 'most') : inner;
     this.#images ??= new Map();

@@ -6,7 +6,7 @@ import { REQUEST_TABLES } from '../../core/protocols/request-tables';
 /** The cost rules for a type of content part or item. */
 export interface PartWord {
   readonly word: string;
-  /** The rule of a part without sources; undefined if the type has rules by source. */
+  /** The cost rule of a type whose content has no sources; undefined if `sources` has the rules of the type. */
   readonly rule: PartRule | undefined;
   /** The rules by kind of source, such as `url` or `file_id`: where the vendor reads the content from. */
   readonly sources: ReadonlyMap<string, PartRule> | undefined;

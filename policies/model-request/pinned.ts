@@ -14,11 +14,11 @@ import type { NamedObject } from './weigh-members';
 /** The objects kept by a vendor that a call names. */
 export interface PinnedForCall {
   readonly place: PinnedPlace;
-  /** The sum of the tokens reported for all objects; null if the tokens of an object are unknown. */
+  /** The sum of the tokens reported for all vendor resources that the call names; null if the tokens of one of the objects are unknown. */
   readonly tokens: number | null;
 }
 
-/** One object at a vendor that a call names, and the tokens reported for it. */
+/** One object kept by a vendor that a call names, and the tokens that were reported for this object. */
 interface NamedResource extends PinnedPlace {
   readonly tokens: number | null;
 }
@@ -44,7 +44,7 @@ export async function findPinned(
   return joined([...found, ...(await findItems(vendorResources, accountId, items))]);
 }
 
-/** Finds the items of earlier answers that a call references. The size of one answer bounds all its items together, so that size counts once. */
+/** Finds the items of earlier answers that a call references. The size of an answer bounds all its items together, so it counts once per answer. */
 async function findItems(
   vendorResources: Gateway['vendorResources'],
   accountId: string,
@@ -110,7 +110,7 @@ export function namedItems(
     if (id === undefined)
       throw notSupported(param, `"${param}" names an item in a form that the gateway does not know.`);
     const before = params.get(id);
-    // Vendors refuse a repeated item. If the gateway accepted it, the hold would have to count the item each time.
+    // Vendors refuse a second reference to the same item. If the gateway accepted it, the hold would have to count the item for each reference.
     if (before !== undefined)
       throw fail('INVALID_FIELD', { param, message: `${param}: names the same item as ${before}` });
     params.set(id, param);

@@ -42,7 +42,7 @@ export interface RequestSettings {
 interface HeadMeaning {
   /** The headers that an upstream receives. */
   readonly headers: Readonly<Record<string, string>>;
-  /** The session that the headers name, as sent and as recorded, and the recorded agent. */
+  /** The session id as the headers name it, the session id in its recorded form, and the agent id in its recorded form. */
   readonly session: string | undefined;
   readonly recordedSession: string | undefined;
   readonly recordedAgent: string | undefined;
@@ -133,7 +133,7 @@ export class RequestReader {
       read: readOnce(chunks, byteLength),
       modelRequested: fields.modelRequested,
       stream: fields.stream,
-      // A compaction at the vendor ignores limits, so a limit in its body does not bound the output.
+      // A compaction at the vendor (shortening the conversation) ignores output limits, so a limit in the request's body does not bound the output.
       maxOutputTokens: operation === undefined ? fields.maxOutputTokens : undefined,
       choices: fields.choices,
       members: withEdits(fields.members, edits),
@@ -154,7 +154,8 @@ interface OwnName {
 }
 
 /**
- * Returns the edits that replace the names of cache entries at the vendor by names that belong to this account.
+ * Returns the changes to the body that replace the client's names of entries in the vendor's prompt cache. The new names belong to the
+ * client's account.
  * @throws INVALID_FIELD
  */
 function ownCacheNames(
@@ -179,7 +180,7 @@ function ownCacheNames(
 
 const NO_EDITS: readonly OwnName[] = [];
 
-/** Adds up how the body, its members, its parts and its tools affect the hold. */
+/** Adds up how the body, its members, its content parts and its tools affect the hold (the money reserved for the call). */
 function readingOf(
   observer: CallObserver,
   weighed: ClassifiedMembers,
@@ -192,7 +193,7 @@ function readingOf(
   const prediction = adding.prediction === undefined ? undefined : members.places.get(adding.prediction);
   const toolOverheads = observer.toolOverheads + parts.toolOverheads + (adding.tools === undefined ? 0 : 1);
   const further = Math.max(observer.furtherPasses, parts.furtherPasses);
-  // All tools of the vendor run in the same loop of model runs, so these runs count once.
+  // All tools that run at the vendor share one loop of model runs, so the runs count once and not once for each tool.
   const toolUses = observer.toolUses?.map((tool) =>
     tool.furtherPasses === undefined ? tool : { ...tool, furtherPasses: Math.max(tool.furtherPasses - further, 0) },
   );
@@ -219,14 +220,14 @@ function readingOf(
     extras: joined(observer.extras && [...observer.extras.values()], weighed.extras),
     cacheWrites: 'none',
   };
-  // Vendors of Messages write their cache only if the body requests it, other vendors always do. Content outside of the body may be cached in any
-  // way.
+  // Vendors of Messages write their prompt cache only if the body requests it; other vendors always write it. For content outside of the body, the
+  // hold assumes caching for an hour.
   if (observer.namesHour || adding.hour !== undefined || reachesOutside(reading)) reading.cacheWrites = 'hour';
   else if (observer.namesCache || protocol !== 'messages') reading.cacheWrites = 'minutes';
   return reading;
 }
 
-/** Returns both lists as one; undefined if both are undefined, as in most calls. */
+/** Returns one list with the entries of both lists; undefined if both lists are undefined, as in most calls. */
 function joined<T>(one: readonly T[] | undefined, other: readonly T[] | undefined): readonly T[] | undefined {
   return one === undefined || other === undefined ? (one ?? other) : [...one, ...other];
 }
@@ -240,7 +241,7 @@ function queryOf({ url = '' }: IncomingMessage): string {
   return start === -1 ? '' : url.slice(start);
 }
 
-/** Counts members, content parts and tools that are in no table. A rise is an alarm: a vendor or a client uses something new. */
+/** Counts members, content parts and tools that the gateway does not know. A rise is an alarm: a vendor or a client uses something new. */
 const unknownMembers = new Counter({
   name: 'tollgate_unknown_members_total',
   help: 'Unknown request members, content parts and tools, by protocol and by how they were treated.',
@@ -248,7 +249,7 @@ const unknownMembers = new Counter({
   registers: [metrics],
 });
 
-/** Counts the members, content parts and tools of one request that are in no table. */
+/** Counts the members, content parts and tools of one request that the gateway does not know. */
 function countUnknown(protocol: Protocol, { unknownMembers: names, heldMembers, smallMembers }: CostFactors): void {
   for (const name of names) {
     const isFree = !name.startsWith('content.') && !heldMembers.includes(name) && !smallMembers.includes(name);

@@ -23,14 +23,14 @@ export function notSupported(param: string, message: string): GatewayError {
   return fail('NOT_SUPPORTED', { param, message, status: 400 });
 }
 
-/** The members in the tables that influence the cost or whose values are checked. */
+/** Members in the request tables (the known members of each protocol) that influence the cost or have checked values. */
 const DECIDING = Object.values(REQUEST_TABLES).flatMap(({ members }) =>
   Object.entries(members).flatMap(([name, row]) => (row.class === 'free' && row.is === undefined ? [] : [name])),
 );
 
 /**
- * Members that may occur only once in a body. They decide about routing, money, whose cache is read or the edits of adapters, and JSON
- * parsers differ in which of two values they use.
+ * Members that may occur only once in a body, because JSON parsers differ in which of two values they use. These members decide about
+ * routing, money, the prompt cache that is read, or the changes that adapters make to the body.
  */
 export const ONCE: ReadonlySet<string> = new Set([
   ...DECIDING,
@@ -48,7 +48,7 @@ function lettersOf(key: string): string {
   return key.toUpperCase().replaceAll(/[^\p{L}\p{N}]/gu, '');
 }
 
-/** Members of the tables that do not resemble a member of `ONCE`. The gateway need not compare these keys by their letters. */
+/** Members of the request tables whose names do not resemble a member of `ONCE`. The gateway need not compare these names by their letters. */
 const OTHERS: ReadonlySet<string> = new Set(
   Object.values(REQUEST_TABLES)
     .flatMap(({ members }) => Object.keys(members))

@@ -20,7 +20,7 @@ export function acceptedRoles(messagesRoles: readonly string[]): Readonly<Record
         const param = `${PROTOCOLS[protocol].conversation}[${index}].role`;
         // The list of roles is written only for an error, because the first `Intl.ListFormat` takes a process 30 ms.
         const quoted = new Intl.ListFormat('en-GB', { type: 'disjunction' }).format(roles.map((role) => `'${role}'`));
-        // Clients look for the vendor's wording and then repeat their request without the role.
+        // Clients look for the vendor's wording in the error and then repeat their request without the rejected role.
         const vendors = `messages.${index}.role: Input should be ${quoted}`;
         const message = protocol === 'messages' ? vendors : `${param}: expected one of ${roles.join(', ')}`;
         return fail('INVALID_FIELD', { param, message });

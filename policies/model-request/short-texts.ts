@@ -6,8 +6,8 @@ import { isForeign } from './address-gate';
 const PLAIN_KEY = /^[a-z][a-z0-9_]*$/;
 
 /**
- * Returns whether JSON parsers could read the objects of a text differently: a key is repeated or is not in plain lower case. `except` is a
- * top-level member whose value may have any keys, because it does not affect the decision.
+ * Returns whether JSON parsers could read the objects of a text differently, because a key is repeated or is not in plain lower case.
+ * `except`: a top-level member whose value may have any keys, because this value does not affect the decision.
  */
 export function hasDoubtfulKeys(text: string, except?: string): boolean {
   let isDoubtful = false;
@@ -28,7 +28,7 @@ export function hasDoubtfulKeys(text: string, except?: string): boolean {
   return isDoubtful;
 }
 
-/** Matches members whose text names an object. In the schema of a client's tool, values of such keys are objects and not text. */
+/** Matches keys whose text values name an object at the vendor. In the schema of a client's tool, the values of such keys are JSON objects and not text. */
 const NAMING = /(^|[_-])ids?$|^(container|file|skill|thread|vector_store)s?$/i;
 const CAMEL_ID = /[a-z0-9]Ids?$/;
 

@@ -8,7 +8,7 @@ import { isHarmless } from '../../core/protocols/translation-rules';
 import { notPriced, notShared, notSupported } from './refusals';
 import { hasDoubtfulKeys } from './short-texts';
 
-/** How the gateway treats members that are in no table. */
+/** How the gateway treats request members that it does not know. */
 type UnknownMembers = 'forward' | 'byValue' | 'hold' | 'refuse';
 
 export interface MemberSettings {
@@ -26,22 +26,22 @@ export interface ClassifiedMembers {
   readonly heldMembers: string[];
   readonly smallMembers: string[];
   readonly unknownMembers: string[];
-  /** The members that add something to the hold besides their text. */
+  /** The members that raise the hold by more than the tokens of their own text. */
   readonly adding: Partial<Record<Addition, string>>;
   asked: Variant | undefined;
   /** The objects at the vendor that the body names and that belong to one account; undefined if there are none. */
   named: NamedObject[] | undefined;
   /** The kinds of objects that the answer may create; undefined if there are none. */
   makes: SharedObject[] | undefined;
-  /** The kinds of objects that all accounts share and that the body names. New ids of these kinds in the answer do not belong to the account. */
+  /** The kinds of the objects named in the body that all accounts share. New ids of these kinds in the answer do not belong to the account of the call. */
   common: SharedObject[] | undefined;
   /** Tools and features that the vendor charges per use; undefined if there are none. */
   toolUses: ToolUse[] | undefined;
-  /** Other things that the vendor charges separately; undefined if there are none. */
+  /** Things that the vendor charges separately but does not count in uses; undefined if there are none. */
   extras: Extra[] | undefined;
 }
 
-/** An object named in the body that must belong to the account. */
+/** An object named in the body that must belong to the account of the call. */
 export interface NamedObject {
   readonly kind: SharedObject;
   readonly id: string;
@@ -183,7 +183,7 @@ function weighUnknown(
 
 const SMALL_WORD = /^"[a-z_-]{0,32}"$/;
 
-/** Returns whether a value is a switch, factor or word, too small to make a vendor read anything else. `undefined` stands for a long value. */
+/** Returns whether a value is a switch, factor or word, and therefore too small to make a vendor read other content. `undefined` stands for a long value. */
 function isSmall(text: string | undefined): boolean {
   if (text === undefined) return false;
   if (text === 'true' || text === 'false' || text === 'null' || SMALL_WORD.test(text)) return true;

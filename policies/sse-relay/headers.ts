@@ -5,7 +5,7 @@ import { CLIENT_LEFT_STATUS } from '../../core/http/client-left';
 
 export type AnsweredCall = CallWith<'key' | 'request' | 'reservation' | 'meter' | 'answer'>;
 
-/** Records an answer in the usage record. Call it before the answer is sent, or before it is only charged because its client has disconnected. */
+/** Records an answer in the usage record. Call it before the gateway sends the answer, or before it charges an answer whose client has disconnected. */
 export function noteAnswer({ facts, leftAtMs }: AnsweredCall, answer: Answer): void {
   if (leftAtMs !== undefined) {
     facts.status = CLIENT_LEFT_STATUS;

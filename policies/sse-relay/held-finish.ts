@@ -13,7 +13,7 @@ export class HeldFinish {
   #timer: NodeJS.Timeout | undefined;
   #hasReported = false;
 
-  /** `release` sends a chunk to the client after it has been held for `withinMs`. */
+  /** Creates the holder of one chunk. After `withinMs` milliseconds, `release` sends the held chunk to the client. */
   constructor(withinMs: number, release: (chunk: Buffer) => void) {
     this.#withinMs = withinMs;
     this.#release = release;
@@ -25,7 +25,7 @@ export class HeldFinish {
 
   /** Adds to `pieces` the bytes that the client may receive after an event without the final usage. */
   pass({ note, event, raw }: NotedEvent, pieces: Buffer[]): void {
-    // A comment is not a chunk, so the client may receive it before the held chunk.
+    // A comment of the event stream is not a chunk, so the client may receive the comment before the held chunk.
     if (this.#held !== undefined && event.data !== undefined) pieces.push(...this.take());
     if (note.finish === true) this.#hold(raw);
     else pieces.push(raw);
@@ -48,7 +48,7 @@ export class HeldFinish {
     if (held === undefined) return [shown];
     const merged = isUsageAlone(note) ? moveUsage(shown, held) : undefined;
     if (merged === undefined) return [held, shown];
-    // If the held chunk ended with CR LF, the LF may arrive at the start of this chunk.
+    // If the held chunk ended with CR LF, the LF may be the first byte of the chunk with the usage.
     return shown[0] === LF ? [merged, shown.subarray(0, 1)] : [merged];
   }
 

@@ -52,7 +52,7 @@ export async function sendStream(
   if (!isGone) {
     const headers = answerHeaders(call, answer, settings.exposeAccountHeaders);
     response.writeHead(answer.status, [...headers, 'cache-control', 'no-cache']);
-    // The preamble was held for its full time and no event arrived. The client now receives at least the status.
+    // The gateway held the preamble (events before any content) for its full time, and no event arrived. The client now receives at least the status.
     if (answer.head.length === 0) response.flushHeaders();
   }
   await new StreamRelay(call, answer, response, settings).run();
@@ -180,7 +180,7 @@ class StreamRelay implements QuietStream {
     this.silentSinceMs ??= performance.now();
   }
 
-  /** Relays each event and removes it from the list. Returns a promise only if it settles the call, before it sends the event with the usage. */
+  /** Relays each event and removes it from the list. Returns a promise only if the call must be settled before the event with the usage is sent. */
   #give(events: NotedEvent[]): Promise<void> | undefined {
     for (let noted = events.shift(); noted !== undefined; noted = events.shift()) {
       const { note, isWhole } = noted;
@@ -351,7 +351,7 @@ class StreamRelay implements QuietStream {
     );
   }
 
-  /** The error for a translated answer with content behind its usage. A native client receives such content unchanged. */
+  /** The error event for a translated answer with content after its usage. A client that speaks the upstream's protocol receives such content unchanged. */
   get #lateError(): Buffer | undefined {
     return this.answer.events.translation && this.#break?.errorEvent;
   }

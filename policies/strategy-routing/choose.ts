@@ -30,7 +30,7 @@ export function openCandidateSet(
 }
 
 export interface RoutingChoice {
-  /** Indices into the set, best first, without the candidates that may not be tried. */
+  /** Indices into the set of candidates, best candidate first. Candidates that may not be tried are absent. */
   readonly order: readonly number[];
   /** The gauge (measurements) of the first candidate if this call is the first to try that candidate; otherwise undefined. */
   readonly asks: ModelGauge | undefined;
@@ -41,7 +41,7 @@ export interface RankingInput {
   readonly asked: RankingQuery;
   readonly kind: AnswerKind;
   readonly nowMs: number;
-  /** The hash of the session, which decides between candidates of equal rank; undefined: a random draw decides. */
+  /** The hash of the session, which decides between candidates of equal rank. Without a session (undefined), a random number decides. */
   readonly session: number | undefined;
   /** Returns a random number from 0 to 1; the default is `Math.random`. */
   readonly random?: () => number;
@@ -58,8 +58,8 @@ const LEFT_OUT = Number.POSITIVE_INFINITY;
 
 /**
  * Ranks the candidates that may be tried by score. Candidates whose scores differ by no more than chance share the calls by weight. If
- * every candidate is ejected, all are tried anyway, by score and failure rate. If the probe (the one call that tests an ejected candidate)
- * fails, it can then use another candidate. A candidate that an operator has disabled is never tried.
+ * every candidate is ejected, the gateway tries all of them anyway, by score and failure rate. If the probe (the one call that tests an
+ * ejected candidate) fails there, that call can still use another candidate. A candidate that an operator has disabled is never tried.
  */
 export function choose(set: CandidateSet, input: RankingInput): RoutingChoice {
   const { gauges } = set;
@@ -87,7 +87,7 @@ interface Ranked {
   readonly noise: number;
 }
 
-/** Returns the candidates that may be tried, ordered by adjusted score. Equal candidates are ordered by their random lots. */
+/** Returns the candidates that may be tried, ordered by adjusted score. Candidates with equal scores are in a random order that their weights influence. */
 function inOrder(set: CandidateSet, input: RankingInput, anyIsIn: boolean): number[] {
   const [only] = set.gauges;
   if (set.gauges.length === 1 && only !== undefined)
@@ -110,7 +110,7 @@ function inOrder(set: CandidateSet, input: RankingInput, anyIsIn: boolean): numb
 
 /**
  * Returns whether two scores differ by no more than chance. Independent errors add up as the root of the sum of their squares. A candidate
- * without measurements has no noise, so chance makes it equal to none.
+ * without measurements has no chance error, so only an identical score is equal to its score.
  */
 function areEqual(best: Ranked, other: Ranked): boolean {
   const allowed = best.noise === 0 || other.noise === 0 ? 0 : Math.hypot(best.noise, other.noise);
@@ -122,7 +122,7 @@ function byLot(equals: readonly Ranked[], set: CandidateSet, input: RankingInput
   return lots.sort((one, other) => other.lot - one.lot).map(({ index }) => index);
 }
 
-/** Draws a candidate's random lot. If two equal candidates have the weights 3 and 1, the first ranks first three times out of four. */
+/** Returns a candidate's number for the order among equals, drawn from the session's hash or at random, by weight. If two equal candidates have the weights 3 and 1, the first ranks first three times out of four. */
 function draw(
   { candidates, hashes }: CandidateSet,
   index: number,
@@ -132,7 +132,7 @@ function draw(
   return drawn ** (1 / (candidates[index] as Candidate).upstream.weight);
 }
 
-/** Returns the score adjusted for what counts more than the strategy: resting, translation, and preference. */
+/** Returns the strategy's score after adjustments that outweigh it: for a rest after a Retry-After, a translated call, and a preferred upstream. */
 function placeOf(set: CandidateSet, index: number, gauge: ModelGauge, input: RankingInput, anyIsIn: boolean): number {
   if (gauge.upstream.isDisabledByOperator) return LEFT_OUT;
   const score = scoreOf(set, index, input) + (set.last[index] === true ? TRANSLATED : 0);

@@ -18,7 +18,7 @@ const LOOKS_EVERY_MS = 100;
  */
 export class Exploration {
   #credit = 1;
-  /** The time at which a search last found no candidate, by kind of answer. */
+  /** The time at which a search last found no candidate of a set, for streams and for unstreamed (`whole`) answers. */
   readonly #lookedMs = { stream: new WeakMap<CandidateSet, number>(), whole: new WeakMap<CandidateSet, number>() };
 
   explore(choice: RoutingChoice, set: CandidateSet, input: RankingInput): RoutingChoice {

@@ -128,7 +128,7 @@ function rankingInput(
   };
 }
 
-/** Lets another call try the untried candidate if this call ends before it tries any candidate, for example for lack of money. */
+/** Lets another call try the untried candidate if this call, chosen to try it, ends before any attempt, for example for lack of money. */
 function giveBackUnasked(call: CallWith<never>, giveBack: () => void): void {
   call.onEnd(() => {
     if (call.facts.attempts === 0) giveBack();

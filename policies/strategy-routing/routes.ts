@@ -15,7 +15,7 @@ export interface ModelRoute {
   readonly set: CandidateSet;
 }
 
-/** The route of one call. `variants` has both routes if a rollout applies to the call. */
+/** The route of one call. `variants`: the routes with and without a rollout's change, if a rollout applies to the call. */
 export interface TakenRoute extends ModelRoute {
   readonly variants?: CallVariants;
 }
@@ -23,7 +23,7 @@ export interface TakenRoute extends ModelRoute {
 interface CallVariants {
   readonly rollout: Rollout;
   readonly part: RolloutPart;
-  /** The route without the rollout's change, and the route with it. */
+  /** The route without the rollout's change (`control`), and the route with it (`treatment`). */
   readonly control: ModelRoute;
   readonly treatment: ModelRoute;
 }
@@ -82,7 +82,7 @@ export function openRoutes(
     return (request) => {
       const { protocol } = request;
       const version = declared.size === 0 ? undefined : versionOf(request);
-      // All versions that no upstream declares share one route, so that clients cannot fill the memory with versions.
+      // All protocol versions that no upstream declares share one route. Otherwise clients could fill the memory by naming ever new versions.
       const counted = version === undefined || declared.has(version) ? version : OTHER_VERSION;
       // Only the main operation of a protocol can be translated to another protocol.
       const { operation = '' } = request;
@@ -151,7 +151,7 @@ export function mirrorOf(
   return { candidate: set.candidates[choice.order[0] as number] as Candidate, part };
 }
 
-/** Returns whether the rollout's change leaves the candidates unchanged, or leaves none. */
+/** Returns whether the rollout's change makes no difference: the candidates stay the same, or no candidate would remain. */
 function isSame({ candidates: before }: CandidateSet, { candidates: after }: CandidateSet): boolean {
   if (after.length === 0) return true;
   return before.length === after.length && before.every((each, index) => each === after[index]);

@@ -33,8 +33,8 @@ function latencyNoise({ latencyMs, latencyDeviationMs }: CandidateFacts): number
 }
 
 /**
- * Ranks official upstreams first, then the most reliable, then the fastest. Reliability is compared in classes. Times are compared as
- * logarithms: a time less than 1.5 times as long counts as equal, so that noise moves no calls.
+ * Ranks official upstreams first, then the most reliable, then the fastest. Reliability is compared in five ranges of the failure rate.
+ * Times are compared as logarithms. A time less than 1.5 times as long as another counts as equal, so that noise moves no calls.
  */
 export const byQuality: Strategy = {
   score: ({ upstream }, facts) =>
@@ -42,12 +42,13 @@ export const byQuality: Strategy = {
   noise: (facts) => (facts.latencyMs === undefined ? 0 : Math.max(1, stepsDown(latencyNoise(facts)))),
 };
 
-/** The minimum share of a measured time that remains without its chance error. After one answer, that error can be nearly the whole time. */
+/** The minimum share of a measured time that remains after its error by chance is subtracted. After one answer, that error can be nearly the whole time. */
 const MIN_LEFT = 0.01;
 
 /**
- * Ranks calls of a session, because its prompt cache is worth more than a faster upstream. Candidates of one tier are equal, except that
- * one which fails often ranks behind. A single failure moves no session, because the next candidate serves that call.
+ * Ranks candidates for the calls of a session, because the session's prompt cache is worth more than a faster upstream. Candidates of one
+ * tier are equal, except that a candidate that fails often ranks behind. A single failure moves no session, because the next candidate
+ * serves that call.
  */
 export const bySessionQuality: Strategy = {
   score: ({ upstream }, { failureRate }) => {
@@ -60,7 +61,7 @@ export const bySessionQuality: Strategy = {
 /** The failure class from which sessions move: more than 15 % of the attempts failed. */
 const FAILS_OFTEN = 2;
 
-/** Returns how many steps (factors of 1.5) lie between a time and the time reduced by this share. After one slow answer it is nearly 1. */
+/** Returns how many factors of 1.5 lie between a time and the same time reduced by `share`. After one slow answer, `share` is nearly 1. */
 function stepsDown(share: number): number {
   return -Math.log(Math.max(MIN_LEFT, 1 - share)) / STEP;
 }
@@ -109,9 +110,10 @@ export const byCost: Strategy = {
 };
 
 /**
- * Ranks calls of a session by price, as if the session stayed at each candidate. The price assumes the share that sessions recently read
- * from caches at all upstreams. One upstream's own share is unreliable, because each session that moves there lowers it. Prices based on it
- * would move all sessions to and fro. The own share counts only if it is far below the share of all upstreams.
+ * Ranks calls of a session by price, as if the session stayed at each candidate. The price uses the share of input tokens that sessions at
+ * all upstreams recently read from caches. One upstream's own share is unreliable, because each session that moves to the upstream lowers
+ * this share. Prices based on the own share would move all sessions back and forth. The own share counts only if it is far below the share
+ * of all upstreams.
  */
 export const bySessionCost: Strategy = {
   score: (candidate, { sessionReadShare }, asked) =>
@@ -119,7 +121,7 @@ export const bySessionCost: Strategy = {
   noise: () => 0,
 };
 
-/** The factor that multiplies an upstream's own share of input read from its cache. The product counts only below the share of all upstreams. */
+/** The factor that multiplies one upstream's own share of input read from its cache. The product counts only if it is below the share of all upstreams. */
 const BELIEVED = 4;
 
 function expectedE8({ model, rough }: Candidate, asked: RankingQuery, cacheReadShare: number): number {

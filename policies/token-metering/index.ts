@@ -73,8 +73,9 @@ export class TokenUsageCounter implements UsageCounter {
   }
 
   /**
-   * Returns the relayed output, or the reported intermediate count if that is larger, because it includes hidden reasoning. A first event
-   * often reports a placeholder of 1, which must not make the rest free.
+   * Returns the number of relayed output tokens, or the reported intermediate count if that is larger, because the reported count includes
+   * hidden reasoning. The first event often reports a placeholder of 1. Without the relayed count, all further output would be free of
+   * charge.
    */
   #relayed(): number {
     const reported = this.#isOutputUsable() ? (outputTokens(this.#usage) ?? 0) : 0;
@@ -86,7 +87,7 @@ export class TokenUsageCounter implements UsageCounter {
     return this.#withInput(estimatedInput(this.request, this.#candidate?.model));
   }
 
-  /** Returns the usage with the estimated input instead of all counts. It keeps the flags for doubtful parts of the report. */
+  /** Returns the usage with the estimated input as its only token count. The flags for doubtful parts of the upstream's report stay. */
   #withInput(input: number): Usage {
     return { ...this.#usage, ...usageOf({ input }) };
   }

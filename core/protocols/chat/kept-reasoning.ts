@@ -2,8 +2,8 @@ import { asArray, asCount, asObject, asText, type JsonObject } from '../../base/
 import { parseJson } from '../../base/parse-json';
 
 /**
- * What vendors want returned with the next request beside texts, as JSON in a signature. It is one of two things: the `extra_content` of
- * the next call (ai.google.dev, Thought signatures, 2026-11), or OpenRouter's reasoning blocks in their order (openrouter.ai, Reasoning
+ * What vendors want returned with the next request beside texts, as JSON in a signature. It is either the `extra_content` of the tool call
+ * that follows (ai.google.dev, Thought signatures, 2026-11), or OpenRouter's reasoning blocks in their order (openrouter.ai, Reasoning
  * tokens, Preserving reasoning blocks, 2026-11). Nothing else is read, because a client may forge a signature.
  */
 export interface KeptReasoning {

@@ -66,18 +66,21 @@ export class CallsReader {
     else this.#whole.delete(call);
   }
 
-  /** @throws if a call has no name when the stop reason arrives */
+  /** Checks the names of tool calls. @throws if a tool call has input but no name when the stop reason arrives */
   checkNames(): void {
     if (this.#calls.some(({ name, early }) => name === '' && early.trim() !== ''))
       throw new Error("a tool call in the upstream's answer has no name");
   }
 
-  /** Closes all open calls. It emits no event for a call without a name, because the end of the answer cut that call off. */
+  /** Closes all open tool calls. Emits no event for a tool call without a name, because the end of the answer cut that call off. */
   close(events: AnswerEvent[]): void {
     for (const call of this.#calls) this.#close(call, events);
   }
 
-  /** Returns the call of an item in `tool_calls`. Some upstreams send no `index`, or the same one for every call; then the id distinguishes calls. */
+  /**
+   * Returns the tool call that an item of `tool_calls` belongs to. If upstreams send no `index`, or the same `index` for every call, the id
+   * distinguishes the calls.
+   */
   #callOf(given: JsonObject, name: string, input: string): Call | undefined {
     const id = asText(given['id']);
     const index = asCount(given['index']);
@@ -101,7 +104,7 @@ export class CallsReader {
     if ((this.#byId.get(id)?.order ?? -1) < call.order) this.#byId.set(id, call);
   }
 
-  /** Opens a call whose name has arrived. It first closes the other calls whose input is complete. */
+  /** Opens a tool call whose name has arrived. First closes the other tool calls whose input is complete. */
   #open(call: Call, events: AnswerEvent[]): void {
     if (call.at !== undefined) return;
     for (const other of this.#whole) this.#close(other, events);
@@ -143,16 +146,22 @@ export class CallsReader {
     events.push({ kind: 'close', at: call.at });
   }
 
-  /** Returns an id for a call that has none. It is unique across answers, because a client's conversation contains calls and results of many answers. */
+  /**
+   * Returns an id for a tool call that has none. The id is unique across answers, because a client's conversation contains calls and
+   * results of many answers.
+   */
   #madeId({ order }: Call): string {
     return ['call', this.#answerId, this.#choice, order].filter((each) => each !== '').join('_');
   }
 }
 
-/** How many characters of the answer's id a generated call id contains at most. */
+/** The maximum number of characters of the answer's id in a generated tool call id. */
 const MAX_ID_LENGTH = 64;
 
-/** Returns whether an item with the number of a known call begins another call. Some upstreams repeat id and name in every chunk of one call. */
+/**
+ * Returns whether an item of `tool_calls` with the `index` of a known call begins another call. Some upstreams repeat id and name in every
+ * chunk of one call.
+ */
 function isAnother(known: Call, id: string, name: string, input: string): boolean {
   if (name === '' || known.name === '') return false;
   if (id !== '' && known.id !== '') return id !== known.id;
@@ -164,7 +173,7 @@ function textOf(input: unknown): string {
   return asObject(input) === undefined ? asText(input) : jsonOf(input);
 }
 
-/** Returns whether an open call's input is complete. Nothing can follow the JSON of an object. */
+/** Returns whether an open tool call's input is complete. The input ends with its JSON object, because nothing can follow that object. */
 function isWhole({ at, isText, isClosed, end }: Call): boolean {
   return at !== undefined && !isText && !isClosed && end.isWhole;
 }

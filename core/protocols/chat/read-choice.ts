@@ -50,7 +50,7 @@ export class ChoiceReader {
     for (const call of callsIn(delta, isWhole)) {
       const before = events.length;
       this.#calls.say(call, events);
-      // The open text part must close before the first event of a call.
+      // The open text part must close before the first event of a tool call.
       if (events.length > before && this.#open !== undefined) events.splice(before, 0, ...this.#closed());
     }
   }

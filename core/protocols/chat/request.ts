@@ -100,9 +100,9 @@ export const CHAT_TABLE: RequestTable = {
       ...free('sampling, at upstreams that have it'),
       ...carried('sampling; dropped where the dialect has no place for it', 'topK'),
     },
-    // The source of this member: openrouter.ai/docs/api_reference/parameters, 2026-11.
+    // The source of the next member: openrouter.ai/docs/api_reference/parameters, 2026-11.
     top_a: OTHER_SAMPLING,
-    // The source of these members: docs.vllm.ai, "OpenAI-compatible server", extra parameters, 2026-11. SGLang has most of them.
+    // The source of the next members: docs.vllm.ai, "OpenAI-compatible server", extra parameters, 2026-11. SGLang has most of them.
     ...each(
       OTHER_SAMPLING,
       'min_p',
@@ -112,11 +112,11 @@ export const CHAT_TABLE: RequestTable = {
       'ignore_eos',
       'stop_token_ids',
     ),
-    // The source of these members: alibabacloud.com/help/en/model-studio/deep-thinking, 2026-06.
+    // The source of the next members: alibabacloud.com/help/en/model-studio/deep-thinking, 2026-06.
     ...each(OTHER_REASONING, 'enable_thinking', 'thinking_budget'),
-    // The source of this member: api-docs.deepseek.com/guides/thinking_mode, 2026-11. Moonshot and Z.AI accept it, too.
+    // The source of the next member: api-docs.deepseek.com/guides/thinking_mode, 2026-11. Moonshot and Z.AI accept the member, too.
     thinking: OTHER_REASONING,
-    // The source of these members: openrouter.ai/docs/guides/best-practices/reasoning-tokens, 2026-11.
+    // The source of the next members: openrouter.ai/docs/guides/best-practices/reasoning-tokens, 2026-11.
     ...each(OTHER_REASONING, 'reasoning', 'include_reasoning'),
     verbosity: {
       ...free('counts towards the limit'),

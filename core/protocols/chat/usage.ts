@@ -20,8 +20,8 @@ const readReport = usageReader({
     cacheRead: {
       in: 'input',
       at: [
-        // The source of these names: platform.openai.com, Chat completion object. Azure, xAI, Gemini, OpenRouter, Groq, vLLM, SGLang and Alibaba use
-        // them, too.
+        // The source of names such as `prompt_tokens_details`: platform.openai.com, Chat completion object. Azure, xAI, Gemini, OpenRouter, Groq,
+        // vLLM, SGLang and Alibaba use the names, too.
         'prompt_tokens_details.cached_tokens',
         'cached_tokens', // Moonshot: @ai-sdk/moonshotai, convert-moonshotai-chat-usage.ts, 2026-11
         'prompt_cache_hit_tokens', // DeepSeek: the same
@@ -77,7 +77,7 @@ const readReport = usageReader({
 /** The service tiers that the model's plain price covers. `on_demand` is Groq's: console.groq.com/docs, Service Tiers, 2026-02. */
 const PLAIN_TIERS = ['default', 'auto', 'standard', 'on_demand'];
 
-/** Reads the usage that an answer or a chunk reports. Chat reports one pass of the model. */
+/** Reads the usage that an answer or a chunk reports. Chat reports the usage as one run of the model. */
 export function readChatUsage(answer: JsonObject, settings?: UsageSettings): Usage {
   const report = reportIn(answer);
   if (report === undefined) return UNKNOWN_USAGE;

@@ -34,7 +34,7 @@ function effortFor({ conversation, reasoning }: TranslatedCall): string | undefi
   return reasoning === 'effort' && conversation.reasoning !== undefined ? effortOf(conversation.reasoning) : undefined;
 }
 
-/** Writes the tools and their settings. Without tools it writes no settings, because vendors refuse those. */
+/** Writes the tools and their settings. For a request without tools it writes no tool settings, because vendors refuse settings without tools. */
 function writeTools({ tools, toolChoice, parallelTools }: Conversation): JsonObject {
   if (tools.length === 0) return {};
   return {

@@ -28,7 +28,7 @@ export class WrittenChoice {
   reason: FinishReason | undefined;
   readonly #parts = new Map<number, WrittenPart>();
   readonly #open = new Set<number>();
-  /** Which of text and refusal are open. */
+  /** The kinds of text that are open in the message: `text`, `refusal`, both or neither. */
   readonly #openTexts = new Set<WrittenText['kind']>();
   #textLength = 0;
   #callCount = 0;

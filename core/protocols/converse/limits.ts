@@ -11,8 +11,8 @@ const BY_ADDRESS = {
 const OTHER_TYPE = 'has a type that is not taken there';
 
 /**
- * Amazon accepts these ids (docs.aws.amazon.com/bedrock, ToolUseBlock, 2026-11), and refuses texts that are only white space
- * (github.com/NousResearch/hermes-agent/pull/41985, 2026-06: quotes the vendor).
+ * The formats that Amazon accepts. Its ids of tool calls: docs.aws.amazon.com/bedrock, ToolUseBlock, 2026-11. Amazon refuses texts that are
+ * only white space (github.com/NousResearch/hermes-agent/pull/41985, 2026-06: quotes the vendor).
  */
 export const CONVERSE_FORMS: Forms = {
   dialect: 'converse',

@@ -22,7 +22,7 @@ const readReport = usageReader({
   free: ['toolUsePromptTokensDetails.tokenCount'],
 });
 
-/** Reads the usage of an answer, which has one pass of the model. The vendor omits counts that are 0. */
+/** Reads the usage of an answer, which the vendor reports as one run of the model. The vendor omits counts that are 0. */
 export function readGeminiUsage(answer: JsonObject): Usage {
   const report = asObject(answer['usageMetadata']);
   if (report === undefined) return UNKNOWN_USAGE;

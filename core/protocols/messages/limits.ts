@@ -6,8 +6,8 @@ import { NO_SAMPLING, ONE_SAMPLING } from '../models';
 export const MAX_USER_LENGTH = 256;
 
 /**
- * The formats that Messages vendors accept. Anthropic answers a call with an error for other characters in an id, and for texts of only
- * white space (github.com/anthropics/claude-code/issues/23440, 2026-02: quotes the vendor). Amazon accepts ids of up to 64 characters.
+ * The formats that Messages vendors accept. Anthropic refuses ids with characters outside the set in `callId`, and texts of only white
+ * space (github.com/anthropics/claude-code/issues/23440, 2026-02: quotes the vendor). Amazon accepts ids of up to 64 characters.
  */
 export const MESSAGES_FORMS: Forms = {
   dialect: 'messages',

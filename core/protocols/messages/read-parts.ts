@@ -135,7 +135,7 @@ function readDocumentSource(source: JsonObject, place: string): DocumentPart['so
   }
 }
 
-/** Returns the source of a block. Refuses members that its type does not have, because translation would lose them. */
+/** Returns the source of a block. Refuses members that the request table does not have for a source, because translation would lose them. */
 function sourceAt(block: JsonObject, place: string): JsonObject {
   const source = objectAt(block, 'source', place);
   if (source['type'] === 'file') throw new NotTranslatable(`${place}.source`, 'is a file at its vendor');

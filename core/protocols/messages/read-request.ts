@@ -133,7 +133,7 @@ function readReasoning(value: unknown, effort: Reasoning['effort']): Reasoning |
   if (value === undefined) return effort && { effort };
   const thinking = MESSAGES_RULES.carriedMembers(value, 'thinking', 'thinking');
   const type = wordAt(thinking, 'type', ['adaptive', 'enabled', 'between_tools', 'disabled'], 'thinking');
-  // With `between_tools`, the model does not think, except for short notes between calls (platform.claude.com, What's new in Claude Sonnet 5.5,
+  // The thinking type `between_tools` means no thinking except short notes between tool calls (platform.claude.com, What's new in Claude Sonnet 5.5,
   // 2026-11).
   if (type === 'disabled' || type === 'between_tools') return { effort: 'none' };
   const display = optionalWord(thinking, 'display', ['summarized', 'omitted'], 'thinking');

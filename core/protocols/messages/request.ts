@@ -46,7 +46,7 @@ const TOOL_SEARCH: ToolRow = {
 const WEB = { ...priced('runs at the vendor'), overheads: 1, isLimited: true, ...AT_VENDOR };
 const WEB_SEARCH: ToolRow = { ...WEB, meter: 'webSearch' };
 const WEB_FETCH: ToolRow = { ...WEB, meter: 'webFetch' };
-/** The further cost of newer web tools, in which code filters the results. The filter runs the model again and creates a container. */
+/** The additional cost of newer versions of the web tools, in which code filters the results. The filter runs the model again and creates a container. */
 const FILTERING = { furtherPasses: PASSES_OF_A_LOOP, makes: 'container' } as const;
 
 /** The members of Messages requests: those of @anthropic-ai/sdk, including its beta interface. */
@@ -117,7 +117,7 @@ export const MESSAGES_TABLE: RequestTable = {
       ...refused('names files at its vendor'),
     },
   },
-  // The vendor added `system` in autumn 2026.
+  // Anthropic added the role `system` in autumn 2026.
   roles: ['user', 'assistant', 'system'],
   nullIsAbsent: false,
   parts: {
@@ -288,7 +288,7 @@ function ownSkills(skills: unknown): Pick<Keeping, 'names' | 'isOutside'> | unde
   return { names: types.includes('custom') ? [{ kind: 'skill' }] : [], isOutside: types.length > 0 };
 }
 
-/** Returns whether a request's context edits only clear parts of the context. The vendor drops these parts before the model reads the context. */
+/** Returns whether all edits in `context_management` only clear parts of the context. The vendor drops these parts before the model reads the context. */
 function onlyClears(value: unknown): boolean {
   const context = asObject(value);
   if (context === undefined || Object.keys(context).some((name) => name !== 'edits')) return false;

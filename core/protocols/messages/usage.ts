@@ -31,7 +31,7 @@ const COUNTS = {
 
 const readRun = usageReader({ counts: COUNTS, free: [] });
 
-/** The reader of usage reports. Each entry of `iterations` has the token counts of one run of the model, too. */
+/** The reader of whole usage reports. It knows the counts in `iterations`, but leaves them to `readRun`: each entry there is one run of the model. */
 const readReport = usageReader({
   counts: {
     ...COUNTS,
@@ -80,8 +80,8 @@ export function readMessagesUsage(message: JsonObject, isFinal: boolean): Usage 
 }
 
 /**
- * Returns how often the vendor's tools ran. Reports omit code executions, so a call with a container counts as one execution. That
- * execution is free beside web tools.
+ * Returns how often the vendor's tools ran. Reports omit code executions, so a call with a container counts as one execution. If web tools
+ * ran in the call, the vendor does not charge for code execution.
  */
 function piecesOf(counts: Counts, hasContainer: boolean): Counts {
   const pieces = new Map(PIECES.flatMap((piece) => (counts.has(piece) ? [[piece, counts.get(piece)]] : [])));

@@ -87,7 +87,7 @@ function writeToolResult({ id, parts, isError }: ToolResultPart, call: Translate
   };
 }
 
-/** Returns reasoning only for the upstream that produced it, because a vendor refuses signatures of others. */
+/** Returns reasoning only for the upstream that produced it, because a vendor refuses the signatures of other vendors. */
 function writeReasoning({ text, signature }: ReasoningPart, call: TranslatedCall): readonly JsonObject[] {
   const value = unsealFor(signature, call.upstream, 'messages');
   if (value === undefined) return [];
@@ -96,7 +96,7 @@ function writeReasoning({ text, signature }: ReasoningPart, call: TranslatedCall
   return [{ type: 'thinking', thinking: text, signature: value }];
 }
 
-/** Returns the signature value by which `writeReasoning` recognizes a redacted block. Plain signatures are never JSON. */
+/** Returns the signature value for a redacted block. It is JSON, which a plain signature never is, so `writeReasoning` recognizes it. */
 export function redactedValue(data: string): string {
   return JSON.stringify({ redacted_thinking: data });
 }

@@ -13,7 +13,10 @@ interface Settings {
 const EFFORTS = ['low', 'medium', 'high', 'xhigh', 'max'] as const;
 const OFF: JsonObject = { type: 'disabled' };
 
-/** Returns the settings of thinking and effort. Thinking stays off if the vendor would refuse it beside other members of the request that must be kept. */
+/**
+ * Returns the settings of thinking and effort. Thinking stays off if the vendor would refuse it together with the request's sampling, tool
+ * choice or last tool calls.
+ */
 export function writeReasoningSettings(call: TranslatedCall, messages: readonly Message[]): Settings {
   const { conversation, maxOutput, reasoning: setting } = call;
   const { reasoning } = conversation;

@@ -7,14 +7,17 @@ interface Part {
   isOpen: boolean;
 }
 
-/** The parts of an arriving answer, each at its own position. A position has one part of one kind, which never reopens. A contradiction throws. */
+/**
+ * The parts of an arriving answer, each at its own position. A position has one part of one kind, which never reopens. An event that
+ * contradicts this throws.
+ */
 export class AnswerParts {
   readonly #parts = new Map<string, Part>();
 
   /** `isLoose` accepts contradictory parts. It is set for native answers, which the client gets unchanged, and for every answer after its end. */
   constructor(public isLoose: boolean) {}
 
-  /** Whether a position has, or has had, a part. */
+  /** Returns whether the answer has, or has had, a part at a position. */
   has(place: string): boolean {
     return this.#parts.has(place);
   }
@@ -54,7 +57,7 @@ export class AnswerParts {
     return [between === '' ? added : { ...added, bytes: Buffer.byteLength(text) }];
   }
 
-  /** Completes a part with its whole text, of which `added` bytes are separators. Adds only the text that earlier events did not contain. */
+  /** Completes a part with its whole text, of which `added` bytes separate paragraphs. Adds only the text that earlier events did not contain. */
   complete(place: string, kind: OpenPart['kind'], whole: string, added = 0): readonly AnswerEvent[] {
     const part = this.#parts.get(place);
     if (part?.isOpen !== true || (this.isLoose ? part.text !== '' : !whole.startsWith(part.text))) return [];

@@ -16,8 +16,9 @@ const BETWEEN = '\n\n';
 const DELTA = '.delta';
 
 /**
- * Reads one Responses answer, in which numbers identify the items and the contents of messages. Each content of a message becomes one part;
- * so does each reasoning, call and other item. It never rejects a native answer as contradictory, because the client gets it unchanged.
+ * Reads one Responses answer, in which numbers identify the items and the contents of messages. Each content of a message becomes one part.
+ * Each other item, such as reasoning or a call, becomes one part, too. It never rejects a native answer as contradictory, because the
+ * client gets that answer unchanged.
  */
 export class ResponsesReader implements AnswerReader {
   readonly #parts: AnswerParts;
@@ -78,7 +79,7 @@ export class ResponsesReader implements AnswerReader {
     }
   }
 
-  /** Reads text. It arrives in pieces and then once more complete. */
+  /** Reads text, which the upstream sends first in pieces and then once more as a whole. */
   #readText(type: string, event: JsonObject): readonly AnswerEvent[] {
     switch (type) {
       case 'response.output_text.delta':

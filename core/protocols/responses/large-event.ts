@@ -8,7 +8,7 @@ import { MalformedEvent } from '../event-json';
 /** The members that are read from a response too large to parse. Such a response repeats the whole request and answer. */
 const READ = ['status', 'model', 'service_tier', 'usage', 'error'];
 
-/** Returns the needed members of an event that is too large to parse. @throws MalformedEvent */
+/** Returns the members that the gateway needs from an event that is too large to parse. @throws MalformedEvent */
 export function readLargeEvent(
   data: string,
   name: string | undefined,
@@ -45,11 +45,11 @@ function membersOf(bytes: Buffer): Readonly<Record<string, Buffer | undefined>> 
   return Object.fromEntries(members);
 }
 
-/** The members that are read from an item of the answer's list, and from the object in the item's `action`. */
+/** The members that are read from an item of the answer's `output`, and from the object in the item's `action`. */
 const KEPT = new Set(['type', 'id', 'container_id'].map(knownWord));
 const ACTION = knownWord('action');
 
-/** The JSON depth of an item in the answer's list. The next constant is the depth of an object inside an item. */
+/** The JSON depth of an item in the answer's `output`. The next constant is the depth of an object inside an item. */
 const ITEM = 2;
 const INNER = 3;
 

@@ -29,7 +29,10 @@ export function readInput(request: JsonObject, tools: ToolReader): Pick<Conversa
   return turns;
 }
 
-/** Collects turns. All items of one answer form one turn, and so do consecutive results. Messages before the first turn become instructions. */
+/**
+ * Collects turns. All items of one answer form one turn, and so do consecutive tool results. System and developer messages before the first
+ * turn become instructions.
+ */
 class Turns {
   readonly instructions: TextPart[] = [];
   readonly turns: (Turn & { readonly parts: Part[] })[] = [];

@@ -123,9 +123,10 @@ export const RESPONSES_TABLE: RequestTable = {
     tool_search_output: { ...TEXT_PART, ...carried('a search for tools that the client runs') },
     item_reference: { ...outside('an item of an earlier answer'), names: 'item', ...KEPT },
     compaction: { ...ECHO, ...SUMMARY },
-    // developers.openai.com/api/docs/guides/compaction, 2026-11: Codex ends its input with this item to request a summary.
+    // developers.openai.com/api/docs/guides/compaction, 2026-11: Codex ends its input with the item `compaction_trigger` to request a summary.
     compaction_trigger: { ...COMPACTION, ...SUMMARY },
-    // github.com/openai/codex/pull/22809, 2026-05: earlier versions of Codex used this item to request a summary and to send a summary back.
+    // github.com/openai/codex/pull/22809, 2026-05: earlier versions of Codex used the item `context_compaction` to request a summary and to send a
+    // summary back.
     context_compaction: { sources: { encrypted_content: ECHO, nothing: COMPACTION }, ...SUMMARY },
     ...each(FOUND, 'web_search_call', 'file_search_call'),
     code_interpreter_call: { ...outside('the vendor reads what its container holds'), ...OF_VENDOR_TOOL },

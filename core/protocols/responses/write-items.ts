@@ -44,7 +44,10 @@ function writeItem(part: Extract<Part, { kind: 'tool_call' | 'tool_result' | 're
   return writeReasoning(unsealFor(part.signature, upstream, 'responses') ?? '');
 }
 
-/** Writes a reasoning item from a sealed value. Clients can forge the value, so the vendor gets only known members and no reference to a stored item. */
+/**
+ * Writes a reasoning item from the value of a signature. Clients can forge the value, so the vendor gets only known members and no
+ * reference to a stored item.
+ */
 function writeReasoning(sealed: string): readonly JsonObject[] {
   const item = asObject(parseJson(sealed));
   const encrypted_content = asText(item?.['encrypted_content']);

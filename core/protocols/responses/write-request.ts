@@ -39,7 +39,7 @@ function shortName(name: string | undefined): string | undefined {
   return name !== undefined && name.length <= MAX_TOOL_NAME_LENGTH ? name : undefined;
 }
 
-/** Writes a tool, always with `strict`, because the vendor would try to enforce the schema of a function without `strict`. */
+/** Writes a tool. A function always gets an explicit `strict`, because without one the vendor would try to enforce the function's schema. */
 function writeTool(tool: Tool): JsonObject {
   const { name, description, strict = false, input, format } = tool;
   if (input === 'text') return present({ type: 'custom', name, description, format });

@@ -51,7 +51,7 @@ const readReturnTo: Reader<string> = reader({ type: 'string' }, (text) => {
 function rememberAway(response: ServerResponse, journey: Journey, returnTo: string): void {
   const away: Away = { ...journey, returnTo, sinceMs: Date.now() };
   const value = Buffer.from(JSON.stringify(away)).toString('base64url');
-  // The return begins at the provider's site, so browsers would not send a `SameSite=Strict` cookie.
+  // The identity provider's site redirects the browser back here. On such a request, browsers would not send a `SameSite=Strict` cookie.
   setCookie(response, COOKIE, value, { sameSite: 'Lax', maxAgeSeconds: MAX_AWAY_MS / 1_000 });
 }
 

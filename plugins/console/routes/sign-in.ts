@@ -100,7 +100,7 @@ const SESSION = object({
 /** The headers of an answer that begins a session. */
 const SESSION_HEADERS = { 'Set-Cookie': 'The session, which no script can read.' };
 
-/** The answer that ends a session. */
+/** The API schema of the answer to a request that ends a session. */
 const SIGNED_OUT = { 204: { description: 'It has ended.', headers: { 'Set-Cookie': 'No session any more.' } } };
 
 const WAYS = object({ password: shape.yes, oidc: orNull(object({ name: shape.text, startUrl: shape.text })) });

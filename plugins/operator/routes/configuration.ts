@@ -76,8 +76,8 @@ interface Wanted extends Pick<AppliedRevision, 'text' | 'restores'> {
 }
 
 /**
- * Applies a configuration, or reports what it would change. A dry run makes the same checks and only does not store the configuration, so
- * it never accepts what an apply would reject.
+ * Applies a configuration, or reports what it would change. A dry run makes the same checks but does not store the configuration. It
+ * therefore never accepts what an apply would reject.
  */
 async function changeConfig(
   gateway: PluginGateway,

@@ -27,7 +27,7 @@ import {
   watchCommands,
 } from './store';
 
-/** A command as its caller asks for it. */
+/** A request to run a command: the command line and its settings. */
 interface CommandRequest {
   readonly command: string;
   /** The timeout of the command. undefined: 60 s, or no timeout for a command in the background. */
@@ -46,7 +46,7 @@ const WATCHED_FOR_MS = 30_000;
 const OUTPUT_KEPT_MS = 3_600_000;
 /** How often this process polls for the output of another process's command. */
 const LOOK_EVERY_MS = 250;
-/** How often this process polls for output of its own commands. New output of these also wakes the clients that follow it at once. */
+/** How often this process polls for output of its own commands. In addition, each new output at once wakes the clients that follow the command. */
 const LOOK_AT_OWN_EVERY_MS = 5_000;
 
 type CommandsOptions = Pick<SandboxService, 'database' | 'log' | 'driverOf' | 'now' | 'limits'> &
@@ -129,7 +129,7 @@ export class Commands {
     });
     return async () => {
       await loop.stop();
-      // The commands keep running. End this process's watch now, so that another process takes them over at once.
+      // The commands keep running after this process stops. End its watch now, so that another process takes the commands over at once.
       await watchCommands(this.options.database, [...this.#live.keys()], this.options.now());
     };
   }

@@ -74,10 +74,10 @@ export async function* followCommand(
   let sequence = after;
   let sentAtMs = performance.now();
   const left = new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
-  // Subscribe before reading, so that output written in between is not missed.
+  // Subscribe to changes before reading the output, so that output written after the read is not missed.
   let change = commands.change(id);
   while (!signal.aborted && !gateway.isStopping()) {
-    // Read the state first: all output of a command is written before its end.
+    // Read the command's state before its output. All output is written before the end, so a command that has ended has all of its output.
     const command = await findCommand(database, sandboxId, id);
     const pieces = await readOutput(database, id, sequence, READ_AT_ONCE_BYTES);
     for (const piece of pieces) {

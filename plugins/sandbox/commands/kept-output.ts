@@ -41,7 +41,7 @@ export class KeptOutput {
     }
   }
 
-  /** Ends the output. An unfinished character is kept as it is. */
+  /** Ends the output. If the last UTF-8 character is incomplete, the bytes that did arrive are kept. */
   end(): void {
     for (const stream of ['stdout', 'stderr'] as const) this.#append(stream, this.#unfinished[stream]);
   }
@@ -99,7 +99,7 @@ export function textOf(pieces: readonly Piece[], stream: OutputStream): string {
   return all.subarray(start).toString();
 }
 
-/** Counts the bytes at the end that begin a character whose rest is missing. */
+/** Counts the bytes of an incomplete UTF-8 character at the end. */
 function unfinishedBytes(bytes: Buffer): number {
   for (let back = 1; back <= Math.min(3, bytes.length); back += 1) {
     const byte = bytes[bytes.length - back] ?? 0;

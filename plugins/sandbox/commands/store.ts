@@ -80,7 +80,7 @@ export async function findCommand(database: Knex, sandboxId: string, id: string)
   return command;
 }
 
-/** Writes new pieces of output and deletes those that are no longer kept. */
+/** Writes new pieces of output, and deletes the pieces before the oldest kept piece of each stream. */
 export async function writeOutput(
   database: Knex,
   commandId: string,
@@ -99,7 +99,7 @@ export async function writeOutput(
   }
 }
 
-/** Reads the output pieces after a sequence number, in order: those that begin within the first `maxBytes`. */
+/** Reads a command's output pieces after a sequence number, in order. Returns the pieces that begin within the first `maxBytes` bytes. */
 export async function readOutput(
   database: Knex,
   commandId: string,

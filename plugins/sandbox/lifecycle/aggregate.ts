@@ -19,8 +19,8 @@ export interface Aggregate {
 }
 
 /**
- * The changes of one transaction, written only if the sandbox has not changed since it was read. The rows are complete, and are written in
- * the order of the members. Each row is inserted, or replaces the row with its id. An event increases the state's version.
+ * The changes of one transaction, written only if the sandbox has not changed since it was read. Each row is complete: it is inserted, or
+ * replaces the row with its id. An event increases the state's version. `sandbox-store.ts` has the order of the writes.
  */
 export interface Change {
   readonly set: Partial<Sandbox>;
@@ -36,7 +36,7 @@ export interface Change {
   readonly lines?: readonly BillLine[];
 }
 
-/** Returns the aggregate after a change, and the row of its event. */
+/** Returns the aggregate (a sandbox with its operation, segment and billing) after a change, and the row of the change's event. */
 export function applyChange(
   before: Aggregate,
   change: Change,

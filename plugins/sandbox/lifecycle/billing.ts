@@ -112,8 +112,8 @@ export function rollPeriod(aggregate: Aggregate, nowMs: number, timings: Timings
 }
 
 /**
- * Undoes `rollPeriod` after the ledger refused the hold of the next billing period. Reopens the previous period and moves the lines of the
- * next one into it. Segments that have ended since stay ended.
+ * Undoes `rollPeriod` after the ledger refused the hold of the next billing period. Reopens the previous period and moves the next period's
+ * bill lines into it. A segment that has ended meanwhile stays ended.
  */
 export function unrollPeriod({ settling, period, segment, lines }: Aggregate): Change {
   const [ending] = settling;

@@ -23,7 +23,7 @@ function closeOperation(
   return operation === undefined ? [] : [{ ...operation, status, endedAtMs: nowMs, error }];
 }
 
-/** Records the state that the supplier confirmed. `asked`: the state answers a call that the gateway has just sent, so the change happened now. */
+/** Records the state that the supplier confirmed. `asked`: the gateway has just requested this state, so the change happened now. */
 export function confirm(
   aggregate: Aggregate,
   state: BilledState,
@@ -48,7 +48,7 @@ export function confirm(
   if (isSame && (state !== 'PROVISIONING' || sandbox.supplierRef !== null)) return { set: seen };
 
   const isReached = sandbox.desiredState === state;
-  // If the supplier was silent, or the gateway did not ask for the change, the old state is proven only until the last confirmation.
+  // If the supplier was silent or the gateway did not request the change, its time is unknown. The old state then counts until the last confirmation.
   const changedAtMs = asked && sandbox.observedState !== 'UNKNOWN' ? nowMs : (sandbox.confirmedAtMs ?? nowMs);
   const continues = segment?.state === state;
   const closed = continues ? {} : closeSegment(aggregate, changedAtMs);
@@ -108,7 +108,7 @@ export function postponed(attempts: number, nowMs: number): { attempts: number; 
   return { attempts: Math.min(attempts + 1, 10), nextAtMs: nowMs + Math.round(pauseMs * jitter) };
 }
 
-/** Ends a sandbox that cannot continue. It counts as FAILED once nothing of it is left at the supplier. */
+/** Ends a sandbox that cannot continue. It counts as FAILED once the supplier has nothing of it any more. */
 export function giveUp(failure: SandboxFailure, stoppedAtMs: number | null): Change {
   return {
     set: { finalState: 'FAILED', failure, stoppedAtMs, attempts: 0 },
@@ -116,7 +116,7 @@ export function giveUp(failure: SandboxFailure, stoppedAtMs: number | null): Cha
   };
 }
 
-/** Records that nothing of a sandbox is left at the supplier. The state becomes final when its last period is settled. */
+/** Records that the supplier has nothing of a sandbox any more. The state becomes final when the last billing period is settled. */
 export function endInstance(
   aggregate: Aggregate,
   { finalState, failure, endedAtMs }: { finalState: FinalState; failure?: SandboxFailure; endedAtMs: number },
@@ -128,7 +128,7 @@ export function endInstance(
   };
 }
 
-/** Settles a period with what the ledger charged. With the last period the state becomes final. */
+/** Settles a billing period with the amount that the ledger charged. Once the last period of an ended sandbox is settled, its state is final. */
 export function settlePeriod(
   aggregate: Aggregate,
   { chargedE8, shortfallE8 }: { chargedE8: bigint; shortfallE8: bigint },

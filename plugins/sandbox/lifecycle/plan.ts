@@ -11,7 +11,7 @@ import { isFinal } from './states';
 /** The calls that the gateway sends to a supplier. */
 export type SupplierVerb = 'create' | 'inspect' | 'suspend' | 'resume' | 'terminate';
 
-/** What the gateway learned from one call to the supplier. `asked`: the gateway sent that call for the first time, and it succeeded. */
+/** What the gateway learned from one call to the supplier. `asked`: this was the gateway's first try of this call, and it succeeded. */
 export type Observation =
   | { readonly seen: 'instance'; readonly inspection: Inspection; readonly asked: boolean }
   | { readonly seen: 'silence'; readonly verb: SupplierVerb; readonly message: string }
@@ -94,8 +94,8 @@ function absorb(aggregate: Aggregate, observation: Observation, nowMs: number, t
 const BILLED = { starting: 'PROVISIONING', running: 'RUNNING', suspended: 'SUSPENDED' } as const;
 
 /**
- * Returns true if this is not the instance that was confirmed last. It was replaced or started anew, so its memory is lost and its time
- * since is unproven. One new start is allowed: the resumption from a suspension that preserves no memory.
+ * Returns true if the found instance is not the one that was confirmed last. It was replaced or started anew, so its memory is lost. Its
+ * time since the last confirmation is unproven. One new start is allowed: the resumption from a suspension that preserves no memory.
  */
 function isAnother({ sandbox, segment }: Aggregate, { reference, state, incarnation }: Found): boolean {
   if (sandbox.supplierRef === null || sandbox.incarnation === null) return false;
@@ -229,7 +229,7 @@ function planMoney(aggregate: Aggregate, nowMs: number, timings: Timings): Actio
   if (period === undefined || period.coversUntilMs - nowMs > timings.renewBeforeMs) return undefined;
   const isLong = nowMs + timings.holdAheadMs > period.startedAtMs + timings.maxPeriodMs;
   const isUnknown = sandbox.observedState === 'UNKNOWN';
-  // While the supplier is silent, do not renew the hold of a period at its maximum length, because nothing can be settled unconfirmed.
+  // While the supplier is silent, do not renew the hold of a period at its maximum length, because an unconfirmed period cannot be settled.
   if (isLong && isUnknown) return undefined;
   const isConfirmed = sandbox.confirmedAtMs !== null && sandbox.confirmedAtMs > period.startedAtMs;
   if (isLong && isConfirmed) return record(rollPeriod(aggregate, nowMs, timings));
@@ -238,8 +238,8 @@ function planMoney(aggregate: Aggregate, nowMs: number, timings: Timings): Actio
 }
 
 /**
- * Applies the policy for exhausted funds shortly before the paid time ends. Returns undefined while there is time for another
- * try, or while the suspension is in progress.
+ * Applies the policy for exhausted funds shortly before the paid time ends. Returns undefined while the renewal of the hold can still be
+ * retried, or while the suspension is in progress.
  */
 function unpaid(aggregate: Aggregate, nowMs: number, timings: Timings): Change | undefined {
   const { sandbox, period } = aggregate;
@@ -271,7 +271,7 @@ function isMoving({ sandbox }: Aggregate): boolean {
   );
 }
 
-/** How long a new instance is inspected more often, because most are ready within a second. */
+/** How long a new instance is inspected more often than later, because most instances are ready within a second. */
 const YOUNG_MS = 5_000;
 const OBSERVE_YOUNG_MS = 200;
 
@@ -301,11 +301,11 @@ export function nextVisit(aggregate: Aggregate, nowMs: number, timings: Timings)
     );
   if (period !== undefined) {
     const renewAtMs = period.coversUntilMs - timings.renewBeforeMs;
-    // A failed renewal is retried, at the latest when the policy for exhausted funds applies.
+    // Retry a failed renewal of the hold soon. The last retry is when the policy for exhausted funds applies.
     times.push(renewAtMs > nowMs ? renewAtMs : nowMs + timings.renewBeforeMs / 18);
     times.push(period.coversUntilMs - timings.endingReserveMs);
   }
-  // Ignore times in the past: they needed no action in this visit, so a later time or an event decides.
+  // Ignore times in the past, because this visit found nothing to do for them. The next visit comes at a later time or after an event.
   return Math.min(...times.filter((time) => time > nowMs).map((time) => Math.max(time, nowMs + MIN_PAUSE_MS)));
 }
 

@@ -30,7 +30,7 @@ export interface Sandbox {
   /** The offering as it was when the sandbox was created. */
   readonly offering: Offering;
   readonly supplier: string;
-  /** The place of the instance; null if every node reaches it. Before a `create` is sent, it is the place where the instance should be created. */
+  /** The place (data folder) of the instance; null if every node reaches it. Before a `create` is sent, the place where the instance should be created. */
   readonly place: string | null;
   readonly spec: InstanceSpec;
   readonly provisioningLimitMs: number;
@@ -139,7 +139,7 @@ export interface Period {
   readonly settledAtMs: number | null;
 }
 
-/** The part of a segment within a period, and its cost. */
+/** The part of a segment (time at one price) that lies within one billing period, and its cost. */
 export interface BillLine {
   readonly periodId: string;
   readonly segmentId: string;

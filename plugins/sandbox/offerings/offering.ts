@@ -115,7 +115,7 @@ export const OFFERINGS = {
 type OfferingSettings = Settings<typeof OFFERING>;
 export type OfferingsSection = Readonly<Record<string, OfferingSettings>>;
 
-/** The states that have a price. */
+/** The states of a sandbox that have a price. */
 export type BilledState = 'PROVISIONING' | 'RUNNING' | 'SUSPENDED';
 
 /** An offering as callers see it. A sandbox keeps the version of the offering with which it was created. */

@@ -33,7 +33,7 @@ type Range = { readonly min?: number; readonly max?: number };
 
 const check = compileCheck<Requirements>(REQUIREMENTS);
 
-/** Reads requirements. @throws REQUIREMENTS_INVALID that names the field, below `param`. */
+/** Reads the requirements of a request for an offering. @throws REQUIREMENTS_INVALID that names the wrong field, with `param` as the start of its path */
 export function readRequirements(value: unknown, param: string): Requirements {
   const checked = check(value);
   if ('problems' in checked) {
@@ -57,7 +57,7 @@ export type OfferingChoice =
   | { readonly offeringId: string }
   | { readonly requirements: Requirements; readonly maxEstimatedHourlyUsd: string | undefined };
 
-/** Returns the chosen offering. @throws OFFERING_NOT_FOUND, NO_MATCHING_OFFERING that name the field, after `prefix` */
+/** Returns the chosen offering. @throws OFFERING_NOT_FOUND, NO_MATCHING_OFFERING that name the wrong field, with `prefix` before it */
 export function chooseOffering(
   offered: readonly OfferedInstance[],
   choice: OfferingChoice,

@@ -32,7 +32,7 @@ type Headers = Readonly<Record<string, string>>;
 
 /**
  * Relays an instance's answer to the client. Node may refuse to write it, because the instance chooses every byte.
- * @throws SUPPLIER_ERROR with nothing sent if HTTP does not allow the answer
+ * @throws SUPPLIER_ERROR if HTTP does not allow the answer; nothing has been sent to the client then
  */
 export function relayAnswer(answer: IncomingMessage, response: ServerResponse, added: Headers): void {
   try {

@@ -39,7 +39,7 @@ interface Open {
 const LOOK_EVERY_MS = 5_000;
 const CONNECTED_WITHIN_MS = 10_000;
 
-/** Relays HTTP and WebSocket to ports of instances. When either side ends, the other is ended too. */
+/** Relays HTTP and WebSocket between clients and ports of instances. When the client or the instance disconnects, the other connection is ended too. */
 export class PortProxy {
   readonly #open = new Set<Open>();
 
@@ -53,7 +53,7 @@ export class PortProxy {
   /** Relays a request and its answer. @throws SUPPLIER_ERROR if nothing answers as HTTP */
   async pass(request: IncomingMessage, response: ServerResponse, passage: Passage): Promise<void> {
     const connection = await this.#connect(passage);
-    // If the client has already disconnected, no later event would close the connection.
+    // If the client has already disconnected, end the connection to the instance now, because the response emits no further `close` event.
     if (response.destroyed) return void connection.destroy();
     const forget = this.#remember(passage, () => response.destroy());
     response.once('close', () => {
@@ -63,12 +63,13 @@ export class PortProxy {
     const { address, path, headers } = passage;
     const target = { host: address.host, port: address.port };
     const agent = new ConnectedAgent(connection) as never;
-    // Let `relayAnswer` write the answer. The instance chooses every byte, and http-proxy would try to write what Node refuses.
+    // Let `relayAnswer` write the answer. The instance chooses every byte, and http-proxy would also try to write bytes that Node rejects with an
+    // error.
     const proxy = httpProxy.createProxyServer({ target, agent, ignorePath: true, selfHandleResponse: true });
     request.headers = { ...headersForInstance(request, address), connection: 'close' };
     const answer = new Promise<IncomingMessage>((resolve, reject) => {
       proxy.once('proxyReq', (outgoing) => {
-        // Set the path here, because http-proxy would join paths as text. The instance gets this path byte for byte.
+        // Set the path here, because http-proxy would build it by joining texts. The instance gets exactly the path bytes of `passage`.
         outgoing.path = path;
         // Read the rest of the client's request after the instance has ended, so that the connection can be reused.
         outgoing.once('close', () => request.resume());
@@ -202,11 +203,11 @@ const CLIENTS_OWN = new Set([
   TOKEN_HEADER,
   // The instance gets its own address as the host.
   'host',
-  // The gateway has already answered `Expect`.
+  // The gateway itself has already answered the client's `Expect` header.
   'expect',
 ]);
 
-/** Returns the headers for an instance: the client's without those that it must not get, and those that its port needs. */
+/** Returns the headers for an instance: those of the client, except the ones meant for the gateway, and those that the port needs. */
 function headersForInstance(
   { headers }: IncomingMessage,
   { host, port, tls, headers: own }: PortAddress,
@@ -216,7 +217,7 @@ function headersForInstance(
   return { ...Object.fromEntries(passed), host: port === (tls === true ? 443 : 80) ? name : `${name}:${port}`, ...own };
 }
 
-/** An agent that sends one request over an open connection. */
+/** An HTTP agent that sends one request over a connection that is already open. */
 class ConnectedAgent extends Agent {
   constructor(private readonly socket: Socket) {
     super();

@@ -33,7 +33,7 @@ const WRITTEN = {
 /** The meaning of a file's path, for the OpenAPI document. */
 const PATH_MEANING = "Relative to /workspace, or absolute in the sandbox's own root.";
 
-/** Reads the path of a query string. */
+/** Reads the query parameter `path`. */
 const readPath = reader({ type: 'string', minLength: 1, description: PATH_MEANING }, (text) => {
   if (text === '') throw new RangeError('expected a path');
   return text;

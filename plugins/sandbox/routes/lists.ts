@@ -99,7 +99,7 @@ const QUOTE = object({
   expiresAt: shape.time,
 });
 
-/** The routes that list offerings, sandboxes and what happened to them, and the one that makes a quote. */
+/** The routes that list offerings, sandboxes, and the history and audit of sandboxes; and the route that makes a quote. */
 export function listRoutes(service: SandboxService): readonly Route[] {
   const { database } = service;
   const readQuoteBody = jsonBody<Settings<typeof BODY>>(BODY);

@@ -25,7 +25,10 @@ const OPENED = object({
 /** The routes of ports of a running sandbox. */
 export function portRoutes(service: InstanceService): readonly Route[] {
   const { database, ports } = service;
-  /** Add headers to the answers of ports at a path, because their pages share the gateway's origin and must not act as pages of the gateway. */
+  /**
+   * Finds the connection to a port that is reached by a path. Adds headers to its answers, because its pages share the gateway's origin.
+   * They must not act as pages of the gateway.
+   */
   const passageOf = ({ params }: Visit, request: IncomingMessage) =>
     findPassage(service, { sandboxId: params['id'] ?? '', port: readPort(params['port']) }, request, {
       path: pathBelowProxy(request),

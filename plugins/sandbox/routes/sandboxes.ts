@@ -15,7 +15,7 @@ import { readRecord, showOperation } from '../store/record';
 import { OPERATION, RECORD_HEADERS, SANDBOX_RECORD } from '../store/shapes';
 import { byAccount, byKey } from './parts';
 
-/** The parts that are common to all endpoints that request another state of a sandbox. */
+/** The parts of the OpenAPI document that are common to all endpoints that request another state of a sandbox. */
 
 const STATE_BODY = {
   type: 'object',
@@ -181,7 +181,7 @@ async function waitUntil(
   const deadlineMs = performance.now() + waitSeconds * 1_000;
   for (;;) {
     const leftMs = Math.max(0, deadlineMs - performance.now());
-    // Subscribe before reading, so that a change in between is not missed.
+    // Subscribe to changes before reading the sandbox, so that a change after the read is not missed.
     const change = changes.next(id, Math.min(LOOK_EVERY_MS, leftMs));
     const { observedState } = await findSandbox(database, accountId, id);
     const isThere = states.includes(observedState) || isFinal(observedState);

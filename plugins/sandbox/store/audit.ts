@@ -112,8 +112,8 @@ export class StrayHolds {
 }
 
 /**
- * Reads the holds of accepted sandboxes from their unsettled periods, to recover a lost ledger. A creation that is not accepted
- * yet is left out, because its retry takes the hold again.
+ * Reads the holds of accepted sandboxes from their unsettled periods, to recover a lost ledger. It skips a creation that is not accepted
+ * yet, because the retry of that creation takes the hold again.
  */
 export const readSandboxHolds: HoldSource = async (database, accountIds) => {
   const { rows } = await database.raw<{ rows: (Omit<OpenHold, 'amountE8'> & { amount: string })[] }>(

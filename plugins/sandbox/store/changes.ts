@@ -8,7 +8,7 @@ const CONNECT_AGAIN_MS = 1_000;
 
 /** Publishes change events of sandboxes to all processes that share a database. Events may be lost, so a waiting process must also poll. */
 export class Changes {
-  /** Emits an event named by the sandbox's id, and one named `any`, for each change. */
+  /** Emits two events for each change: one named by the sandbox's id, and one named `any`. */
   readonly #events = new EventEmitter().setMaxListeners(0);
   #stop: Stop = async () => {};
 
@@ -33,7 +33,7 @@ export class Changes {
     return () => this.#events.off('any', listener);
   }
 
-  /** Starts to receive events. */
+  /** Starts to receive change events from the database. */
   async listen(): Promise<void> {
     this.#stop = await listen(this.database, this.log, (sandboxId) => {
       this.#events.emit(sandboxId);
@@ -60,7 +60,7 @@ interface EmbeddedClient {
 async function listen(database: Knex, log: Logger, notify: (payload: string) => void): Promise<Stop> {
   const client = database.client as Partial<EmbeddedClient> & { acquireRawConnection(): Promise<PostgresConnection> };
   if (client.pglite !== undefined) {
-    // PGlite has one connection; a first query of the pool makes it ready.
+    // PGlite has only one connection, which is ready after the first query of the pool.
     await database.raw('SELECT 1');
     return client.pglite.listen(CHANNEL, notify);
   }

@@ -19,7 +19,7 @@ export class DatabaseClock {
 
   readonly now = (): number => Math.round(this.countedMs() + this.#aheadMs);
 
-  /** Reads the database's clock. The reading was taken at an unknown moment between query and answer, so a more exact earlier value is kept. */
+  /** Reads the database's clock, at an unknown moment between query and answer. An earlier offset that the reading does not contradict is kept. */
   readonly read = async (): Promise<void> => {
     const askedMs = this.countedMs();
     const { rows } = await this.database.raw<{ rows: { now: Date }[] }>('SELECT clock_timestamp() AS now');

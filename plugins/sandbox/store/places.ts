@@ -13,18 +13,18 @@ import { fromRow } from './rows';
  */
 type Reach = 'here' | 'silent' | 'lost';
 
-/** A place of instances that only some nodes reach, and when such a node last reported. */
+/** A place (the data folder of instances that only some nodes reach), and when a node that reaches it last reported. */
 export interface Host {
   readonly id: string;
   readonly supplier: string;
-  /** The host name of the machine that last reported the place. */
+  /** The host name of the machine that last reported this place (a data folder of instances). */
   readonly host: string;
   readonly seenAtMs: number;
   readonly lostAtMs: number | null;
   readonly activeSandboxes: number;
 }
 
-/** How long a place is kept after its node last reported. A place with unfinished sandboxes is kept for longer. */
+/** How long a place (a data folder of instances) is kept after a node last reported it. A place with unfinished sandboxes is kept for longer. */
 const FORGOTTEN_AFTER_MS = 30 * 86_400_000;
 
 /** Knows which sandboxes this node reaches, and which nodes reach the other sandboxes. */
@@ -36,12 +36,12 @@ export class Places {
     },
   ) {}
 
-  /** Returns the place of the instances that this node creates at a supplier; null if every node reaches them. */
+  /** Returns the place (data folder) of the instances that this node creates at a supplier; null if every node reaches these instances. */
   homeOf(supplier: string): string | null {
     return this.options.drivers.get(supplier)?.place ?? null;
   }
 
-  /** Returns the places that this node reaches. */
+  /** Returns the places (data folders of instances) that this node reaches. */
   own(): readonly string[] {
     return [...this.options.drivers.values()].flatMap(({ place }) => place ?? []);
   }
@@ -57,12 +57,12 @@ export class Places {
     return place?.lost_at instanceof Date ? 'lost' : 'silent';
   }
 
-  /** Returns the time before which a place counts as silent: a node that last reported before then is away. */
+  /** Returns a past time. If no node has reported a place (a data folder of instances) since then, the node of this place counts as away. */
   silentBefore(): Date {
     return new Date(this.options.now() - this.options.timings.silentAfterMs);
   }
 
-  /** Reports that this node reaches its places. Sandboxes that waited for this node are visited at once. */
+  /** Reports that this node reaches its places (data folders of instances). Makes a visit of the sandboxes that waited for this node due at once. */
   async begin(): Promise<void> {
     await this.report();
     const { database, now } = this.options;
@@ -84,7 +84,7 @@ export class Places {
     }
   }
 
-  /** Returns all places, the most recently seen first. */
+  /** Returns all places (data folders of instances), the most recently reported first. */
   async list(): Promise<readonly Host[]> {
     const { rows } = await this.options.database.raw<{ rows: Record<string, unknown>[] }>(
       `SELECT place.*, count(sandbox.id)::int AS active_sandboxes
@@ -100,7 +100,8 @@ export class Places {
   }
 
   /**
-   * Marks a place as lost, in a transaction. Its sandboxes end as lost and are billed up to their last confirmation.
+   * Marks a place (a data folder of instances) as lost, in a transaction. Its sandboxes end as lost and are billed up to their last
+   * confirmation.
    * @returns false, and writes nothing, if a node has reported the place recently
    */
   async lose(transaction: Knex.Transaction, id: string): Promise<boolean> {

@@ -71,8 +71,8 @@ export async function claimQuote(
 }
 
 /**
- * Removes a sandbox that was never accepted and makes its quote usable again. Returns false if a concurrent request has already
- * changed its admission.
+ * Removes a sandbox that was never accepted and makes its quote usable again. Returns false if a concurrent request has already removed the
+ * sandbox or changed its `admission`.
  */
 export async function withdraw(
   database: Knex,

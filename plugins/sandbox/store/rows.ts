@@ -3,8 +3,8 @@ import { mapValues } from '../../../core/base/collections';
 import { formatUsd } from '../../../core/base/money';
 
 /**
- * The endings of the names of columns that hold times. `created_at` (a Date) becomes `createdAtMs` (a number), and `reserved_e8` becomes
- * `reservedE8`. Other columns keep their value under the camelCase name.
+ * The endings of the names of columns that hold times. The column `created_at` (a Date) becomes the member `createdAtMs` (a number), and
+ * `reserved_e8` becomes `reservedE8`. Other columns keep their value under the camelCase name.
  */
 const IS_TIME = /_(at|until|since)$/;
 
@@ -21,7 +21,7 @@ function fieldOf(column: string) {
   return known;
 }
 
-/** Converts a row to a value of the program. Accepts a row that came as JSON too, where times are texts and amounts are numbers below 2^53. */
+/** Converts a database row to an object of the program. Also accepts a row read as JSON, in which times are texts and amounts are numbers below 2^53. */
 export function fromRow<T>(row: Readonly<Record<string, unknown>>): T {
   const value: Record<string, unknown> = {};
   for (const [column, cell] of Object.entries(row)) {
@@ -34,7 +34,7 @@ export function fromRow<T>(row: Readonly<Record<string, unknown>>): T {
   return value as T;
 }
 
-/** Returns the first row of a query as a value of the program. */
+/** Returns the first row of a query, converted to an object of the program; undefined if there is no row. */
 export async function firstOf<T>(query: Knex.QueryBuilder): Promise<T | undefined> {
   const [row]: Readonly<Record<string, unknown>>[] = await query;
   return row === undefined ? undefined : fromRow<T>(row);
@@ -57,7 +57,7 @@ function snake(field: string): string {
   return field.replace(/E8$/, '_e8').replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }
 
-/** Returns the members of a value that its schema names, with times as text and amounts in USD. */
+/** Returns the members of an object that the schema `members` names, as an answer shows them: times as text, amounts in USD. */
 export function show(members: Readonly<Record<string, object>>, value: object): Readonly<Record<string, unknown>> {
   const values = value as Readonly<Record<string, unknown>>;
   return mapValues(members, (_, name) => {

@@ -12,13 +12,13 @@ export interface SandboxStore {
   /** Writes a change and returns the sandbox after it. Returns undefined, and writes nothing, if the sandbox has changed since `before`. */
   commit(before: Aggregate, change: Change, nowMs: number): Promise<Aggregate | undefined>;
   /**
-   * Claims up to `limit` due sandboxes for `claimMs`. It takes only accepted, unfinished sandboxes that this node reaches, or
-   * whose own node is away.
+   * Claims up to `limit` sandboxes for `claimMs`, if a visit of them is due. It takes only accepted, unfinished sandboxes. This node must
+   * reach the sandbox, or the node that reaches it must have stopped reporting.
    */
   claim(nowMs: number, claimMs: number, limit: number): Promise<readonly Claim[]>;
-  /** Extends the claim. Returns false if the claim is lost. */
+  /** Extends a worker's claim on a sandbox. Returns false if the worker has lost the claim. */
   keep(claim: Claim, untilMs: number): Promise<boolean>;
-  /** Ends the claim and sets the next visit. If the sandbox has changed since `revision`, the time that this change set stays. */
+  /** Ends a worker's claim and sets the sandbox's next visit. If the sandbox has changed since `revision`, keeps the visit time that the change has set. */
   release(claim: Claim, revision: number | undefined, nextAtMs: number): Promise<void>;
   /** Returns what the ledger charged for a billing period, once the entry is in Postgres. The ledger itself forgets the charge after a while. */
   chargeOf(period: Period): Promise<PeriodCharge | undefined>;

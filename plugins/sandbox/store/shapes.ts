@@ -130,7 +130,7 @@ export const SANDBOX_MEMBERS = { ...SEEN_BY_ALL, idempotencyKey: shape.text, met
 /** A sandbox as lists show it. */
 export const SANDBOX = object(SANDBOX_MEMBERS);
 
-/** The members that operators see of every account's sandboxes. Metadata is left out, because it is the customer's own. */
+/** The members of a sandbox that operators see, whichever account owns it. Metadata is omitted, because it belongs to the customer. */
 export const OPERATORS_MEMBERS = {
   ...SEEN_BY_ALL,
   accountId: shape.uuid,

@@ -31,8 +31,8 @@ export function confinedNames(path: string): readonly string[] {
 }
 
 /**
- * Returns the names of a path to remove: its folder's names, and apart from them the last name. The last name may be a link, which is
- * itself removed and therefore not followed.
+ * Returns the names of a path to remove: `folder` has all but the last name, and `last` has the last one. If the last name is a link, the
+ * link itself is removed and therefore not followed.
  * @throws FileFailure
  */
 export function removableNames(path: string): { readonly folder: readonly string[]; readonly last: string } {

@@ -58,7 +58,7 @@ export interface SupplierDriver {
   inspectCommand(reference: InstanceReference, commandId: string): Promise<CommandState>;
   /**
    * Sends a signal to a command's process group and to all processes started by the command. Resolves when the supplier has delivered the
-   * signal, or if no process was left. After SIGKILL no process of the command runs.
+   * signal, or if no process remained. After SIGKILL no process of the command runs.
    * @throws InstanceGone, NotRunning
    */
   signal(reference: InstanceReference, commandId: string, signal: CommandSignal): Promise<void>;
@@ -104,7 +104,10 @@ export const LIST_LIMIT = 10_000;
 
 /** What the supplier can do. */
 export interface SupplierCapabilities {
-  /** Whether the supplier rejects a second create request under one name and returns the first instance. A lost create may then be repeated. */
+  /**
+   * Whether the supplier rejects a second create request with the same name and returns the first instance. A create request without an
+   * answer may then be repeated.
+   */
   readonly uniqueName: boolean;
   /** When the supplier ends an instance automatically: at a fixed time, after some time without use, or never. */
   readonly ttl: 'absolute' | 'idle' | 'none';
@@ -173,7 +176,7 @@ export interface Gone {
   readonly endedAt?: Date;
 }
 
-/** The state of an instance. `ended`: it exists, but stopped without a request. */
+/** The state of an instance. `ended`: the instance still exists, but stopped unprompted. */
 export type InstanceState = 'starting' | 'running' | 'suspended' | 'ended';
 
 /** The data of an instance in the supplier's list of instances. */
@@ -258,7 +261,7 @@ export interface PortAddress {
   readonly port: number;
   /** Whether the gateway connects with TLS. Default: false. */
   readonly tls?: boolean;
-  /** Opens a connection to the port. It is set if `host` is in the instance's own network. @throws PortClosed */
+  /** Opens a connection to the port. This function is set if `host` is in the instance's own network. @throws PortClosed */
   readonly connect?: () => Promise<Socket>;
   /** Headers that the supplier requires in each request to the port, such as its token. */
   readonly headers: Readonly<Record<string, string>>;
@@ -272,7 +275,7 @@ export abstract class SupplierError extends Error {
   }
 }
 
-/** An instance with this name and these tags already exists, started as the requested one would be. The gateway uses it. */
+/** An instance with this name and these tags already exists, started with the settings of this request. The gateway uses that instance. */
 export class AlreadyExists extends SupplierError {
   constructor(readonly reference: InstanceReference) {
     super(`the instance ${reference.name} already exists`);

@@ -28,7 +28,7 @@ export async function apply(
   }
 }
 
-/** Sends an action to the supplier. First stores the time, because the answer to a repeated call does not show when the change happened. */
+/** Sends an action to the supplier. First stores the time of sending, because the answer to a repeated call does not show when the change happened. */
 async function act(
   context: StepContext,
   aggregate: Aggregate,
@@ -53,7 +53,7 @@ async function act(
 async function create(context: StepContext, aggregate: Aggregate, seen: Seen): Promise<StepResult | undefined> {
   const createSentAtMs = context.now();
   const { sandbox } = aggregate;
-  // The first create request goes to the supplier's preferred place. Every repetition goes to the same place as the first request.
+  // The first create request chooses the supplier's preferred place (the host that runs the instance). Every repetition goes to the same place.
   const place = sandbox.createSentAtMs === null ? context.places.homeOf(sandbox.supplier) : sandbox.place;
   const intended = await context.commit(aggregate, { set: { createSentAtMs, place } });
   // Another process has changed the sandbox meanwhile, so the worker decides anew.

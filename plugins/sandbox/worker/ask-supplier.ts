@@ -53,7 +53,7 @@ export async function askSupplier(context: StepContext, sandbox: Sandbox, verb: 
   }
 }
 
-/** Returns the observation if this node cannot reach the instance. It sends nothing. An instance whose place is lost counts as gone. */
+/** Returns the worker's observation if this node cannot reach the instance; sends nothing. If the instance's node is lost, the instance counts as gone. */
 function observeAway(reach: 'silent' | 'lost', verb: SupplierVerb): Observation {
   if (reach === 'silent') return { seen: 'silence', verb, message: 'The node that runs the sandbox is unreachable.' };
   if (verb !== 'create') return { seen: 'instance', inspection: { kind: 'gone' }, asked: false };

@@ -42,7 +42,7 @@ export class OrphanSweep {
     const { database, log, environment, timings } = this.options;
     const listed: InstanceSummary[] = [];
     for await (const summary of driver.list(environmentTags(environment))) listed.push(summary);
-    // The sandboxes are read after the list, because the gateway writes a sandbox's row before it creates the instance.
+    // The gateway reads the sandboxes after the supplier's list of instances, because it writes a sandbox's row before it creates the instance.
     const known = await readKnown(database, listed);
     const orphans = listed
       .filter(({ createdAt }) => nowMs - createdAt.getTime() > timings.orphanAfterMs)
@@ -102,7 +102,10 @@ export interface Cleanup {
   readonly doneAtMs: number | null;
 }
 
-/** Stores an instance to remove, once, even if several sweeps find it. Skips one removed in the last minute: the sweep's list may be older. */
+/**
+ * Stores an instance to remove, once, even if several sweeps find it. Skips an instance removed in the last minute, because the sweep's
+ * list may be older than the removal.
+ */
 export async function insertCleanup(
   database: Knex,
   found: Pick<Cleanup, 'supplier' | 'place' | 'ref' | 'sandboxId' | 'reason'>,
@@ -121,8 +124,8 @@ export async function insertCleanup(
 }
 
 /**
- * Terminates the due instances that this node reaches, and retries failures later. Two workers may do this at once, because terminating a
- * missing instance succeeds.
+ * Terminates the recorded instances whose removal is due and that this node can reach. Failed removals are retried later. Two workers may
+ * do this at once, because terminating a missing instance succeeds.
  */
 export async function cleanUp(
   database: Knex,

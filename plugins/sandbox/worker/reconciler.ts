@@ -7,12 +7,12 @@ import type { Claim, SandboxStore } from '../store/sandbox-store';
 import { apply } from './apply';
 import type { StepContext } from './step-context';
 
-/** How many steps one visit of a sandbox runs at most. The next visit continues. */
+/** How many steps the worker runs at most each time it processes a sandbox. The next time it continues. */
 const MAX_STEPS = 30;
 const FAILED_VISIT_AGAIN_MS = 5_000;
 const MONEY_AGAIN_MS = 2_000;
 
-/** How many sandboxes a worker visits at once at most. */
+/** How many sandboxes a worker processes at once at most. */
 const AT_ONCE = 32;
 
 interface ReconcilerOptions {
@@ -25,7 +25,7 @@ interface ReconcilerOptions {
   readonly atRestMs?: () => number;
 }
 
-/** Runs the due actions of one claimed sandbox. A crash may interrupt it at any point. Returns when to visit the sandbox again. */
+/** Runs the due actions of one claimed sandbox. A crash may interrupt this at any point. Returns when to process the sandbox again. */
 export async function visit(
   { store, context: given }: Pick<ReconcilerOptions, 'store' | 'context'>,
   claim: Claim,
@@ -40,7 +40,7 @@ export async function visit(
     commit: async (before, change) => {
       const written = await store.commit(before, change, given.now());
       if (written !== undefined) return written;
-      // Another process has changed the sandbox. While the claim is valid, the visit decides anew from the current state.
+      // Another process has changed the sandbox. While the claim is valid, the worker decides again from the current state.
       const there = await store.load(claim.id);
       return there?.sandbox.leaseEpoch === claim.epoch ? there : undefined;
     },
@@ -61,7 +61,7 @@ export async function visit(
 
 export const LOOK_EVERY_MS = 1_000;
 
-/** Starts a reconciler; any number may run at once. It claims due sandboxes, visits several at once, and sleeps until the next is due. */
+/** Starts a reconciler; any number may run at once. It claims due sandboxes, processes several at once, and sleeps until the next sandbox is due. */
 export function startReconciler(options: ReconcilerOptions): Loop {
   const { store, context, log, everyMs, atRestMs = () => 0 } = options;
   const { leaseMs: claimMs } = context.timings;

@@ -37,7 +37,7 @@ const IDLE_AFTER_MS = 60_000;
 /** How long the loops that read Postgres pause while no sandbox is open and the whole process is idle, in milliseconds. */
 const IDLE_AT_REST_EVERY_MS = 60_000;
 
-/** Starts the loops that maintain sandboxes. They run in every process, or only in processes with ROLE=worker. Any number may run at once. */
+/** Starts the loops that maintain sandboxes. They run in processes with `ROLE` `all` or `worker`. Any number of these processes may run at once. */
 export function startWorker(
   service: SandboxService,
   { environment, endedDays }: { readonly environment: string; readonly endedDays?: number | undefined },

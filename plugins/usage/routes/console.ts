@@ -111,7 +111,7 @@ const DAY_MS = 86_400_000;
 const UNLESS_GIVEN_MS = 30 * DAY_MS;
 const MAX_POINTS = 750;
 
-/** Returns the interval that divides the range into a few dozen points. */
+/** Returns the length of a chart's intervals, which divide the requested time range into a few dozen points. */
 function readableInterval(rangeMs: number): Interval {
   if (rangeMs <= DAY_MS / 8) return 'minute';
   if (rangeMs <= 4 * DAY_MS) return 'hour';

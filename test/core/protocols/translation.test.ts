@@ -107,7 +107,7 @@ describe('content that follows the stop reason in a translated answer', () => {
       const events = [chunk({ content: 'One' }), chunk({}, 'stop'), COUNTS, chunk({ content: ' two' }), DONE];
       const { text, error } = relayed(between('chat', client), events);
       expect(error).to.equal(true);
-      expect(text).to.include('content behind the end').and.not.match(END);
+      expect(text).to.include('content after the end').and.not.match(END);
     });
   }
 

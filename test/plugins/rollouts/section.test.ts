@@ -139,7 +139,10 @@ describe('the section `rollouts` of gateway.config.yml', () => {
         one: { change: { upstreams: { model: 'acme-large', drop: ['beta', 'acme'] } }, stages: STAGES },
         two: { change: { version: { alias: 'lone', model: 'lone' } }, stages: STAGES },
       },
-      says: [/one\.change\.upstreams\.drop: no upstream would be left/, /two\.change\.version\.model: changes nothing/],
+      says: [
+        /one\.change\.upstreams\.drop: no upstream would be left/,
+        /two\.change\.version\.model: the rollout changes nothing/,
+      ],
     },
     {
       what: 'two rollouts on one model',
@@ -165,7 +168,7 @@ describe('the section `rollouts` of gateway.config.yml', () => {
           guards: { errorRte: { minCalls: 20 }, errorRate: { times: 2, minCalls: 20 } },
         },
       },
-      says: [/guards\.errorRte: .*errorRate/, /guards\.errorRate\.times: applies only to/],
+      says: [/guards\.errorRte: .*errorRate/, /guards\.errorRate\.times: `times` applies only to/],
     },
     {
       what: 'settings that a policy would refuse, of policies that are not there, or that run too early',

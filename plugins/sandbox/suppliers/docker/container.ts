@@ -42,7 +42,7 @@ export function containerOf(
     HostConfig: {
       NanoCpus: Math.round(spec.cpu * 1e9),
       Memory: memoryBytes,
-      // Set the same number as for the memory, so that the container has no swap.
+      // `MemorySwap` limits memory and swap together. With the same value as `Memory`, the container has no swap.
       MemorySwap: memoryBytes,
       PidsLimit: maxProcesses,
       Ulimits: Object.entries(ulimits).map(([Name, limit]) => ({ Name, Soft: limit, Hard: limit })),
@@ -161,7 +161,7 @@ export interface EngineInfo {
   readonly DriverStatus: readonly (readonly [string, string])[] | null;
 }
 
-/** Names of this form belong to runtimes that containerd finds itself, even if the engine's own list does not have them. */
+/** Runtime names that begin with `io.containerd.` are found by containerd itself, even if the Docker engine's own list does not have them. */
 const OF_CONTAINERD = /^io\.containerd\./;
 
 /** Checks the configured container runtime. @throws StartFailure if the engine does not know it */

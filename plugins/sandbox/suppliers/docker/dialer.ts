@@ -6,13 +6,13 @@ import { PortClosed } from '../supplier';
 
 /** The network of one instance, and how to start a program in it. */
 interface JoinedNetwork {
-  /** Identifies the network. No other instance, not even an ended one, has the same. */
+  /** The id of the network. No other instance's network has the same id, not even that of an ended instance. */
   readonly name: string;
   /** The beginning of a command line that starts a program in the network. The program and its own arguments follow. */
   readonly words: readonly string[];
 }
 
-/** Returns the network of a running container. The engine's file for it identifies the network, because the engine never reuses the file's name. */
+/** Returns the network of a running container. `file` is the engine's file for this network; the engine never reuses the file's name. */
 export function joinedNetwork(name: string, file: string): JoinedNetwork {
   return { name, words: ['nsenter', `--net=${file}`, '--'] };
 }

@@ -71,7 +71,7 @@ export class DockerEngine {
         reject(new RateLimited(`${method} ${path}: too many requests`, Number(response.headers['retry-after']) || 1));
       });
       if (content === undefined) request.end(body === undefined ? undefined : JSON.stringify(body));
-      // The request's own error reports a failure of the pipeline.
+      // Ignore the pipeline's failure here, because the request reports the same failure by its own `error` event.
       else pipeline(content, request).catch(() => undefined);
     });
   }

@@ -207,11 +207,11 @@ async function* readFrames(stream: Readable): AsyncGenerator<supplier.OutputFram
 export const DOCKER_COMMAND_MARK = 'TOLLGATE_COMMAND';
 
 /**
- * Signals the processes of a command from inside the instance. These are the processes with its mark in their environment, and their whole
- * sessions, because the engine begins a session with every exec. `$1` is the mark with the command's id. `$2` is the signal's name without
- * SIG, or 0 to only look. Before KILL it stops all of the processes, until it finds no new one, so that none starts another meanwhile. It
- * starts no process itself, because a command may have used up the instance's limit. It exits with 0 if it found a process, with 1 if it
- * found none, with 2 if some are left.
+ * Signals the processes of a command from inside the instance. These are the processes with the command's mark in their environment, and
+ * their whole sessions, because the engine begins a session with every exec. `$1` is the mark with the command's id. `$2` is the signal's
+ * name without SIG, or 0 to only look. Before KILL the script stops all of the processes, until it finds no new one, so that none starts
+ * another meanwhile. The script starts no process itself, because a command may have used up the instance's limit. It exits with 0 if it
+ * found a process, with 1 if it found none, with 2 if some processes remain.
  */
 const SCRIPT = `
 is_marked() {
@@ -255,7 +255,7 @@ done
 exit 2
 `;
 
-/** The exit code of `signalCommand` if some processes are left. */
+/** The exit code of `signalCommand` if some processes remain. */
 export const SOME_ARE_LEFT = 2;
 
 export function signalCommand(commandId: string, signal: supplier.CommandSignal | 0): readonly string[] {

@@ -152,7 +152,7 @@ export class ContainerFiles implements supplier.SupplierFiles {
 interface ResolvedPath {
   /** The names of the path below the instance's root, with every link replaced by its target. */
   readonly names: readonly string[];
-  /** The leading names of the path that exist in the instance. */
+  /** The names at the start of the path that exist in the instance; the names after them do not exist. */
   readonly known: readonly string[];
   readonly stat: PathStat | undefined;
 }

@@ -130,7 +130,7 @@ export async function startOfMachine(): Promise<string> {
   return `${boot.trim()} ${fieldsOf(await textOf('/proc/1/stat'))[19] ?? ''}`.trim();
 }
 
-/** Signals the groups of the processes that `find` returns. Repeats SIGKILL until `find` returns none. @throws Ambiguous */
+/** Signals the process groups of all processes that `find` returns. Repeats SIGKILL until `find` returns none. @throws Ambiguous if processes remain */
 export async function signalAll(find: () => Promise<readonly Process[]>, signal: NodeJS.Signals): Promise<void> {
   const own = await spaceOf('self');
   for (let round = 0; round < 50; round += 1) {
@@ -160,7 +160,8 @@ export async function listen(processes: readonly Process[], wanted: number): Pro
     return Promise.all(names.map((name) => readlink(`/proc/${pid}/fd/${name}`).catch(() => '')));
   });
   const own = new Set((await Promise.all(opened)).flat());
-  // Lines of `sl local_address rem_address st tx:rx tr:when retrnsmt uid timeout inode`; addresses are `hex:hex port`, state 0A is listening.
+  // A line of these files is `sl local_address rem_address st tx:rx tr:when retrnsmt uid timeout inode`. Addresses are `hex:hex port`; state 0A means
+  // listening.
   const lines = `${await textOf('/proc/self/net/tcp')}\n${await textOf('/proc/self/net/tcp6')}`.split('\n');
   const owners = lines.flatMap((line) => {
     const [, local = '', , state, , , , , , inode] = line.trim().split(/\s+/);

@@ -77,7 +77,7 @@ async function follow(root: string, names: readonly string[], links = 0): Promis
     if (target === undefined) continue;
     if (links === MAX_LINKS) throw paths.tooManyLinks();
     const led = posix.resolve('/', ...names.slice(0, index), target);
-    // A command without isolation sees the host's paths, so its links begin with the root's own path.
+    // A command without isolation sees the host's paths, so an absolute link that it makes begins with the host's path of the instance's root.
     const inside = led.startsWith(`${root}/`) ? led.slice(root.length) : led;
     return follow(root, paths.confinedNames([inside, ...names.slice(index + 1)].join('/')), links + 1);
   }

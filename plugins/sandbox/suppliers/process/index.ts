@@ -35,7 +35,7 @@ export const processes = supplier.defineSupplier({
     await mkdir(instances, { recursive: true, mode: 0o700 });
     const problem = isolation === 'none' ? 'the setting isolation' : await tryIsolation().catch(String);
     if (problem !== undefined) log.info({ problem }, 'sandboxes of this supplier run without isolation');
-    // The system creates a link atomically, so all processes that share the data folder read the same id of the place.
+    // The system creates a link atomically, so all processes that share the data folder read the same id of this folder.
     await symlink(randomUUID(), join(dataFolder, 'place')).catch(() => undefined);
     return processDriver(await realpath(instances), await readlink(join(dataFolder, 'place')), problem === undefined);
   },
@@ -132,7 +132,8 @@ function processDriver(instances: string, place: string, isIsolated: boolean): s
     terminate: async ({ id, name }) => {
       if ((await find(name))?.reference.id !== id) return;
       await change({ id, name }, 'suspended', 'SIGKILL');
-      // A command may have removed the right to enter its folders. The record is removed last, because a crash may interrupt the removal.
+      // A command may have removed the permission to enter its folders: restore this permission. Delete the record last, because a crash may
+      // interrupt the work.
       await promisify(execFile)('chmod', ['-R', 'u+rwx', rootOf(name)]).catch(() => undefined);
       for (const folder of [rootOf(name), join(instances, name)]) await rm(folder, { recursive: true, force: true });
     },
