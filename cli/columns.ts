@@ -210,7 +210,7 @@ export const VIOLATION: Of<'GET /admin/v1/ledger/verify'> = {
   invariant: ({ invariant }) => invariant,
   account: ({ accountId }) => accountId,
   seq: ({ seq }) => seq,
-  key: ({ keyId }) => keyId,
+  scope: ({ scope, keyId }) => scope ?? (keyId && `k:${keyId}`),
   reservation: ({ rid }) => rid,
   ...same('expected', 'found', 'repair'),
 };

@@ -53,9 +53,12 @@ CREATE TABLE api_keys (
   previous_hash text,
   previous_until timestamp with time zone,
   excess_e8 bigint DEFAULT '0'::bigint NOT NULL,
+  team_id uuid,
+  member_id uuid,
   CONSTRAINT api_keys_pkey PRIMARY KEY (id),
   CONSTRAINT api_keys_hash_unique UNIQUE (hash),
   CONSTRAINT api_keys_account_id_foreign FOREIGN KEY (account_id) REFERENCES accounts(id),
+  CONSTRAINT api_keys_team_id_foreign FOREIGN KEY (team_id) REFERENCES teams(id),
   CONSTRAINT api_keys_status_check CHECK ((status = ANY (ARRAY['active'::text, 'revoked'::text])))
 );
 CREATE INDEX api_keys_account_id_id_index ON api_keys USING btree (account_id, id);
@@ -114,6 +117,24 @@ CREATE INDEX billing_periods_account_id_index ON billing_periods USING btree (ac
 CREATE INDEX billing_periods_held ON billing_periods USING btree (account_id) WHERE (status <> 'SETTLED'::text);
 CREATE UNIQUE INDEX billing_periods_open ON billing_periods USING btree (sandbox_id) WHERE (status = 'OPEN'::text);
 
+-- Limits of spending of accounts, teams and members, one per window of time.
+CREATE TABLE budgets (
+  id uuid NOT NULL,
+  account_id uuid NOT NULL,
+  scope text NOT NULL,
+  tag text,
+  value text,
+  "window" text NOT NULL,
+  limit_e8 bigint NOT NULL,
+  thresholds jsonb,
+  created_at timestamp with time zone DEFAULT CURRENT_TIMESTAMP NOT NULL,
+  CONSTRAINT budgets_pkey PRIMARY KEY (id),
+  CONSTRAINT budgets_scope_window_unique UNIQUE (scope, "window"),
+  CONSTRAINT budgets_account_id_foreign FOREIGN KEY (account_id) REFERENCES accounts(id),
+  CONSTRAINT budgets_window_check CHECK (("window" = ANY (ARRAY['total'::text, 'day'::text, 'week'::text, 'month'::text])))
+);
+CREATE INDEX budgets_account_id_index ON budgets USING btree (account_id);
+
 -- What each node reports of its configuration.
 CREATE TABLE config_nodes (
   id uuid NOT NULL,
@@ -162,14 +183,6 @@ CREATE TABLE invoice_days (
   CONSTRAINT invoice_days_pkey PRIMARY KEY (upstream, day)
 );
 
--- What each key has spent on each day of UTC.
-CREATE TABLE key_spending (
-  key_id uuid NOT NULL,
-  day date NOT NULL,
-  spent_e8 bigint NOT NULL,
-  CONSTRAINT key_spending_pkey PRIMARY KEY (key_id, day)
-);
-
 -- Where each account's chain of entries ends.
 CREATE TABLE ledger_accounts (
   account_id uuid NOT NULL,
@@ -201,6 +214,7 @@ CREATE TABLE ledger_entries (
   written_at timestamp with time zone DEFAULT CURRENT_TIMESTAMP NOT NULL,
   of_call boolean DEFAULT false NOT NULL,
   calls integer,
+  scopes text,
   CONSTRAINT ledger_entries_once UNIQUE (account_id, rid, kind, created_at),
   CONSTRAINT ledger_entries_kind_check CHECK ((kind = ANY (ARRAY['credit'::text, 'charge'::text, 'release'::text, 'expire'::text])))
 ) PARTITION BY RANGE (created_at);
@@ -447,6 +461,26 @@ CREATE INDEX sandboxes_due ON sandboxes USING btree (next_at) WHERE (observed_st
 CREATE INDEX sandboxes_place ON sandboxes USING btree (place) WHERE (observed_state <> ALL (ARRAY['FAILED'::text, 'TERMINATED'::text]));
 CREATE INDEX sandboxes_supplier_index ON sandboxes USING btree (supplier);
 
+-- What each account, team, member and API key has spent on each day of UTC.
+CREATE TABLE scope_spending (
+  scope text NOT NULL,
+  day date NOT NULL,
+  spent_e8 bigint NOT NULL,
+  CONSTRAINT scope_spending_pkey PRIMARY KEY (scope, day)
+);
+
+-- Teams, and the accounts and members that have or had a budget, with the revision of their limits.
+CREATE TABLE scopes (
+  scope text NOT NULL,
+  account_id uuid NOT NULL,
+  rev integer DEFAULT 0 NOT NULL,
+  told_rev integer DEFAULT '-1'::integer NOT NULL,
+  changed_at timestamp with time zone DEFAULT CURRENT_TIMESTAMP NOT NULL,
+  CONSTRAINT scopes_pkey PRIMARY KEY (scope),
+  CONSTRAINT scopes_account_id_foreign FOREIGN KEY (account_id) REFERENCES accounts(id)
+);
+CREATE INDEX scopes_account_id_index ON scopes USING btree (account_id);
+
 -- The key of the hash of ids of sessions and agents. It has one row.
 CREATE TABLE session_hash_key (
   secret text NOT NULL
@@ -499,6 +533,17 @@ CREATE TABLE taken_out_upstreams (
   actor text NOT NULL,
   reason text,
   CONSTRAINT taken_out_upstreams_pkey PRIMARY KEY (name)
+);
+
+-- Teams of accounts.
+CREATE TABLE teams (
+  id uuid NOT NULL,
+  account_id uuid NOT NULL,
+  name text NOT NULL,
+  created_at timestamp with time zone DEFAULT CURRENT_TIMESTAMP NOT NULL,
+  CONSTRAINT teams_pkey PRIMARY KEY (id),
+  CONSTRAINT teams_account_id_name_unique UNIQUE (account_id, name),
+  CONSTRAINT teams_account_id_foreign FOREIGN KEY (account_id) REFERENCES accounts(id)
 );
 
 -- Requests to upstreams, with what each used there. For operators.

@@ -1,8 +1,12 @@
 import type { Knex } from 'knex';
 
 /**
- * Creates accounts, their API keys and their credits. Amounts are E8 (1e-8 USD). The database keeps only SHA-256 of a key. `markup` is a
- * factor such as `1.25`, or the name of a price list; a key without a `markup` uses that of its account.
+ * Creates accounts, their teams, API keys, budgets and credits. Amounts are E8 (1e-8 USD). The database keeps only SHA-256 of a key.
+ * `markup` is a factor such as `1.25`, or the name of a price list; a key without a `markup` uses that of its account.
+ *
+ * A scope is anything whose spending is counted and may be limited: an account (`a:<id>`), a team (`t:<id>`), a member (`m:<id>`) or an
+ * API key (`k:<id>`). `budgets` has the limits of all scopes except API keys, whose row has its own. `scopes` counts the changes of a
+ * scope's budgets, so that the ledger applies them in order.
  */
 export async function up(knex: Knex): Promise<void> {
   await knex.schema.createTable('accounts', (table) => {
@@ -17,6 +21,38 @@ export async function up(knex: Knex): Promise<void> {
     // The excess in 1e-8 USD since the account was last unfrozen: what upstreams charged above the holds (promised money) of its calls.
     table.bigInteger('excess_e8').notNullable().defaultTo(0);
     table.text('markup');
+  });
+  await knex.schema.createTable('teams', (table) => {
+    table.comment('Teams of accounts.');
+    table.uuid('id').primary();
+    table.uuid('account_id').notNullable().references('accounts.id');
+    table.text('name').notNullable();
+    table.timestamp('created_at', { useTz: true }).notNullable().defaultTo(knex.fn.now());
+    table.unique(['account_id', 'name']);
+  });
+  await knex.schema.createTable('scopes', (table) => {
+    table.comment('Teams, and the accounts and members that have or had a budget, with the revision of their limits.');
+    table.text('scope').primary();
+    table.uuid('account_id').notNullable().references('accounts.id').index();
+    table.integer('rev').notNullable().defaultTo(0);
+    // The `rev` that the ledger last received. While it is lower than `rev`, any process sends the limits to the ledger again.
+    table.integer('told_rev').notNullable().defaultTo(-1);
+    // When `rev` last changed. Verification accepts spending above a limit that was lowered at about that time.
+    table.timestamp('changed_at', { useTz: true }).notNullable().defaultTo(knex.fn.now());
+  });
+  await knex.schema.createTable('budgets', (table) => {
+    table.comment('Limits of spending of accounts, teams and members, one per window of time.');
+    table.uuid('id').primary();
+    table.uuid('account_id').notNullable().references('accounts.id').index();
+    table.text('scope').notNullable();
+    // The name and the value of a tag, if the budget limits the calls that carry it.
+    table.text('tag');
+    table.text('value');
+    table.text('window').notNullable().checkIn(['total', 'day', 'week', 'month']);
+    table.bigInteger('limit_e8').notNullable();
+    table.jsonb('thresholds');
+    table.timestamp('created_at', { useTz: true }).notNullable().defaultTo(knex.fn.now());
+    table.unique(['scope', 'window']);
   });
   await knex.schema.createTable('api_keys', (table) => {
     table.comment('API keys of accounts, by SHA-256, with their limits.');
@@ -50,6 +86,9 @@ export async function up(knex: Knex): Promise<void> {
     table.timestamp('previous_until', { useTz: true });
     // The excess in E8: what upstreams charged above the holds of the key's calls because of the calls' content.
     table.bigInteger('excess_e8').notNullable().defaultTo(0);
+    // The team and the member (a row of `users`) to which the calls of the key belong.
+    table.uuid('team_id').references('teams.id');
+    table.uuid('member_id');
     table.index(['account_id', 'id']);
     table.index(['id'], 'api_keys_excess_index', { predicate: knex.whereRaw("excess_e8 > 0 AND status = 'active'") });
   });

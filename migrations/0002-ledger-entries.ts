@@ -8,8 +8,11 @@ import { createPartitions } from './partitions';
  * sandboxes' holds, which have none. A node that holds money in advance reports many calls at once, and the report becomes one entry.
  * `calls` is the number of the report's usage records, and null for other entries.
  *
- * The process that writes entries also stores the end of each account's chain (`ledger_accounts`) and each key's spending per day of UTC
- * (`key_spending`). A recovery of the ledger therefore need not read every entry. `ledger_checkpoints` stores where an account's chain
+ * A charge counts in several scopes: in its account (`a:<id>`), its API key (`k:<id>`), and the scopes between them, which `scopes` lists,
+ * for example `t:<team> m:<member>`. `scopes` is null for a charge without a team or member, and for all other entries.
+ *
+ * The process that writes entries also stores the end of each account's chain (`ledger_accounts`) and each scope's spending per day of UTC
+ * (`scope_spending`). A recovery of the ledger therefore need not read every entry. `ledger_checkpoints` stores where an account's chain
  * continues after its older entries were dropped.
  */
 export async function up(knex: Knex): Promise<void> {
@@ -26,6 +29,7 @@ export async function up(knex: Knex): Promise<void> {
     written_at timestamptz NOT NULL DEFAULT CURRENT_TIMESTAMP,
     of_call boolean NOT NULL DEFAULT false,
     calls int,
+    scopes text,
     CONSTRAINT ledger_entries_once UNIQUE (account_id, rid, kind, created_at)
   ) PARTITION BY RANGE (created_at)`);
   await knex.raw('CREATE INDEX ledger_entries_by_account ON ledger_entries (account_id, seq)');
@@ -40,12 +44,12 @@ export async function up(knex: Knex): Promise<void> {
     table.bigInteger('seq').notNullable();
     table.bigInteger('posted_e8').notNullable();
   });
-  await knex.schema.createTable('key_spending', (table) => {
-    table.comment('What each key has spent on each day of UTC.');
-    table.uuid('key_id').notNullable();
+  await knex.schema.createTable('scope_spending', (table) => {
+    table.comment('What each account, team, member and API key has spent on each day of UTC.');
+    table.text('scope').notNullable();
     table.date('day').notNullable();
     table.bigInteger('spent_e8').notNullable();
-    table.primary(['key_id', 'day']);
+    table.primary(['scope', 'day']);
   });
   await knex.schema.createTable('ledger_checkpoints', (table) => {
     table.comment("Where an account''s chain continues after its older entries were dropped.");

@@ -293,7 +293,7 @@ export interface Answers {
         | "held_negative"
         | "balance_differs"
         | "holds_differ"
-        | "key_holds_differ"
+        | "scope_holds_differ"
         | "hold_without_deadline"
         | "hold_overdue"
         | "limit_exceeded"
@@ -301,7 +301,7 @@ export interface Answers {
         | "chain_gap"
         | "chain_broken"
         | "chain_end_differs"
-        | "key_sum_differs"
+        | "scope_sum_differs"
         | "posted_differs"
         | "entry_lost"
         | "ledger_behind"
@@ -316,6 +316,7 @@ export interface Answers {
       accountId: string | null;
       seq: number | null;
       keyId: string | null;
+      scope: string | null;
       rid: string | null;
       expected: string;
       found: string;

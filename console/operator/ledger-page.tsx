@@ -126,7 +126,7 @@ function Found({ pass: { violations, accounts, entries, isOver, isRepair, at } }
           caption="Invariants that do not hold"
           columns={COLUMNS}
           rows={violations}
-          keyOf={({ invariant, accountId, keyId, rid }) => `${invariant} ${accountId} ${keyId} ${rid}`}
+          keyOf={({ invariant, accountId, scope, rid }) => `${invariant} ${accountId} ${scope} ${rid}`}
         />
       )}
     </>

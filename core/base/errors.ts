@@ -32,6 +32,7 @@ const SUMMARIES = {
   402: {
     INSUFFICIENT_BALANCE: "The account's available balance does not cover the most this call can cost.",
     KEY_LIMIT_EXCEEDED: "The key's own spending limit does not cover the most this call can cost.",
+    BUDGET_EXCEEDED: 'A budget does not cover the most this can cost; `details` names it and says when it resets.',
   },
   403: {
     FORBIDDEN: 'These credentials do not allow this request.',
@@ -148,7 +149,7 @@ const OTHER_TYPE = 'server_error';
 
 /** The statuses of errors that the client may retry: the same request can succeed later. */
 const TEMPORARY: ReadonlySet<number> = new Set([408, 429]);
-/** The code of a conflict that the client may retry, because the first call with the same Idempotency-Key will have ended by then. */
+/** The code of a conflict that the client may retry, because the first call with the same Idempotency-Key may have ended before the retry. */
 const TEMPORARY_CONFLICT = 'IDEMPOTENCY_KEY_IN_USE';
 
 type Summaries = typeof SUMMARIES;
@@ -245,7 +246,7 @@ export interface ErrorOptions {
   readonly param?: string;
   readonly details?: Readonly<Record<string, unknown>>;
   readonly retryAfterSeconds?: number;
-  /** 400 replaces the status and type of the code, because the request itself asks for something that the gateway does not serve. */
+  /** Replaces the status (and thus the error type) of the code with 400, because the request asks for something that the gateway does not serve. */
   readonly status?: 400;
   /** Replaces the catalog's value of `retryable` for this occurrence of the error. */
   readonly retryable?: boolean;

@@ -1,5 +1,6 @@
 import { MAX_AMOUNT_E8 } from '../base/money';
 import type { ReserveOutcome, ReserveRequest } from './ledger';
+import { LIMIT_WINDOWS, type SpendingLimits } from './scopes';
 
 /** Asserts that the ledger can compute exactly with this amount. Callers keep their amounts in range, so any other amount is a defect. */
 export function assertAmount(amountE8: bigint, lowestE8 = 0n): void {
@@ -7,7 +8,12 @@ export function assertAmount(amountE8: bigint, lowestE8 = 0n): void {
     throw new RangeError(`the amount ${amountE8} is outside of the ledger's range`);
 }
 
-/** Returns the smallest amount; `Math.min` does not accept bigints. */
+/** @throws RangeError for an amount that the ledger cannot compute exactly */
+export function assertLimits(limits: SpendingLimits): void {
+  for (const window of LIMIT_WINDOWS) if (limits[window] !== undefined) assertAmount(limits[window]);
+}
+
+/** Returns the smallest of the given amounts. `Math.min` cannot do this, because it does not accept bigints. */
 export function smallest(first: bigint, ...others: readonly bigint[]): bigint {
   let least = first;
   for (const each of others) if (each < least) least = each;
@@ -22,7 +28,7 @@ export function largest(first: bigint, ...others: readonly bigint[]): bigint {
 
 type Wanted = Pick<ReserveRequest, 'amountE8' | 'minE8'>;
 
-/** Returns the hold of a call: at most half of what the account and the key have left, but at least the call's minimum. */
+/** Returns the hold of a call: at most half of what the account and the key still have, but at least the call's minimum. */
 export function holdWithin(leftE8: bigint, { amountE8, minE8 = amountE8 }: Wanted): bigint {
   return smallest(amountE8, largest(minE8, leftE8 / 2n));
 }

@@ -31,7 +31,7 @@ export function accessOf(row: AccessColumns): { readonly access?: KeyAccess } {
   return { access };
 }
 
-/** How long after its expiry the answer to a replaced secret is that it has expired. Afterwards it is an unknown key. */
+/** For this long after its expiry, a replaced secret is answered with the error that it has expired. After that, it is answered like an unknown key. */
 const EXPLAINED_MS = 86_400_000;
 
 interface Key {
@@ -40,7 +40,10 @@ interface Key {
   readonly settings: { readonly access?: KeyAccess | undefined };
 }
 
-/** Returns the hashes under which the index has an API key, each with the time when it expires; undefined if it never expires. A revoked key has none. */
+/**
+ * Returns the hashes under which the index has an API key. `untilMs` is the time when a hash expires; undefined if it never does. A revoked
+ * key has no hashes.
+ */
 export function secretsOf({ hash, status, settings: { access } }: Key) {
   if (status === 'revoked') return [];
   const current = { hash, untilMs: undefined };
@@ -50,7 +53,7 @@ export function secretsOf({ hash, status, settings: { access } }: Key) {
     : [current, { hash: secrets.previous, untilMs: secrets.previousUntilMs + EXPLAINED_MS }];
 }
 
-/** Returns the hashes under which the key was found with its access rules `before` and is no longer found. */
+/** Returns the hashes under which the index had this API key when `before` were its access rules, and no longer has it now. */
 export function deadHashes(key: Key, before: KeyAccess | undefined): readonly string[] {
   const { secrets } = key.settings.access ?? {};
   const known = [key.hash, secrets?.previous, before?.secrets?.current, before?.secrets?.previous];

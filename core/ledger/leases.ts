@@ -28,7 +28,7 @@ interface LeasesOptions {
   readonly calls: Pick<Calls, 'renew'>;
   readonly ledger: Recovery;
   readonly log: Logger;
-  /** Overrides for some times of the usual lease. */
+  /** Times that replace those of `leaseTimes()`, the times for a lease of the usual length. Absent ones keep their usual value. */
   readonly times?: Partial<LeaseTimes>;
 }
 

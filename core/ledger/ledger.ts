@@ -11,13 +11,14 @@ import type { MaybeLater } from '../base/maybe-later';
 import type { ReportedCall } from './allowances/reported-calls';
 import type { KeyAccess } from './key-access';
 import type { KeyLimits } from './limit-fields';
+import type { ReachedLimit, Spending, SpendingLimits } from './scopes';
 
 /** The error if the store did not answer in time, or refused the connection. The operation may or may not have been applied. */
 export class LedgerUnavailable extends Error {
   override readonly name = 'LedgerUnavailable';
 }
 
-/** The error if an id belongs to another account or key than the request names. Nothing was written. */
+/** The error if an id already belongs to another account or key than those in the request. The operation has written nothing. */
 export class WrongPayer extends Error {
   override readonly name = 'WrongPayer';
 }
@@ -55,6 +56,9 @@ export interface KeySettings {
   readonly markup?: string | undefined;
   /** The addresses and times at which the key may be used; absent for no restriction. */
   readonly access?: KeyAccess | undefined;
+  /** The team and the member of the account to which the calls of the key belong; undefined for none. */
+  readonly teamId?: string | undefined;
+  readonly memberId?: string | undefined;
 }
 
 export interface KeyState extends KeyLimits {
@@ -73,7 +77,7 @@ export interface Intent {
   readonly body: string;
 }
 
-/** An intent (the Idempotency-Key and the body of a call), and the id of the request that pays for it. */
+/** An intent (the Idempotency-Key and the body of a call), and the id of the request whose call is charged for the intent. */
 export interface PaidIntent extends Intent {
   readonly requestId: string;
 }
@@ -85,8 +89,8 @@ export interface ReserveRequest extends Payer {
   readonly keyRev: number;
   readonly amountE8: bigint;
   /**
-   * The smallest hold that serves the caller. If set, the hold is at most half of what the account and the key have left, but at least
-   * this. undefined: the whole amount or nothing.
+   * The smallest hold that is enough for the caller. If set, the hold is at most half of the money that the account and the key still have.
+   * It is never below this minimum. undefined: the ledger holds the whole amount or nothing.
    */
   readonly minE8?: bigint | undefined;
   /** The length of the lease in milliseconds; undefined for a hold without a deadline (sandboxes). */
@@ -102,8 +106,7 @@ export interface ReserveRequest extends Payer {
 /**
  * If the ledger knows the id, its state decides before anything else. `reserved`: the reservation is open and holds `heldE8`, which is
  * within the amounts of the request. `released_before`: it was released, perhaps before this reserve arrived. `closed_before`: it was
- * settled or expired. `stale_key`: the node's copy of the settings is outdated. `availableE8` is what the account has available, or what
- * the key's limit leaves.
+ * settled or expired. `stale_key`: the node's copy of the settings is outdated.
  *
  * The `intent_…` outcomes answer a new id with a known Idempotency-Key: the first call had another body, is still open, or was charged.
  * `requestId` and `rid` are those of the first call. If the first call ended without a charge, the ledger discards its intent and reserves
@@ -114,9 +117,17 @@ export type ReserveOutcome =
   | { readonly outcome: 'not_ready' | 'unknown_account' | 'frozen' | 'unknown_key' | 'revoked' }
   | { readonly outcome: 'stale_key'; readonly settings: KeySettings }
   | { readonly outcome: 'rate_limited'; readonly retryAfterMs: number }
-  | { readonly outcome: 'insufficient_balance' | 'key_limit_exceeded'; readonly availableE8: bigint }
+  | MoneyMissing
   | { readonly outcome: 'exists_with_different_amount' | 'released_before' | 'closed_before' | 'too_many_intents' }
   | IntentOutcome;
+
+/**
+ * An operation needs more than the balance or a limit leaves. `availableE8` is what the account has available, or what the limit leaves.
+ * If several do not suffice, the answer names the one that leaves least.
+ */
+export type MoneyMissing =
+  | { readonly outcome: 'insufficient_balance'; readonly availableE8: bigint }
+  | { readonly outcome: 'limit_exceeded'; readonly availableE8: bigint; readonly limit: ReachedLimit };
 
 export type IntentOutcome =
   | { readonly outcome: 'intent_conflict'; readonly requestId: string }
@@ -173,14 +184,12 @@ export interface RenewRequest extends Payer {
   readonly rid: string;
   /** The length of the new lease from now on, in milliseconds; undefined keeps the deadline. A hold without a deadline never gets one. */
   readonly lifetimeMs: number | undefined;
-  /** The minimum of the hold from now on, for a hold without a deadline. If it is absent, or less than the hold, the hold does not change. */
+  /** The amount to which a hold without a deadline is raised. The hold does not change if this is absent or less than the hold. */
   readonly amountE8?: bigint;
 }
 
-/** `availableE8` is what the account has available, or what the key's limit leaves, in addition to the hold. */
-export type RenewOutcome =
-  | { readonly outcome: 'renewed' | 'not_open' | 'not_ready' | 'frozen' }
-  | { readonly outcome: 'insufficient_balance' | 'key_limit_exceeded'; readonly availableE8: bigint };
+/** The balance and the limits are what they leave in addition to the hold. */
+export type RenewOutcome = { readonly outcome: 'renewed' | 'not_open' | 'not_ready' | 'frozen' } | MoneyMissing;
 
 /** Settles one hold and reserves the next, which has no deadline, in one step. Both ids make it safe to repeat. */
 export interface RollRequest extends SettleRequest {
@@ -195,7 +204,7 @@ export interface RollRequest extends SettleRequest {
  */
 export type RollOutcome =
   | { readonly outcome: 'rolled' | 'settled'; readonly chargedE8: bigint; readonly shortfallE8: bigint }
-  | { readonly outcome: 'insufficient_balance' | 'key_limit_exceeded'; readonly availableE8: bigint }
+  | MoneyMissing
   | { readonly outcome: 'not_ready' | 'unknown_reservation' | 'released' | 'expired' | 'frozen' }
   | { readonly outcome: 'exists_with_different_amount' | 'released_before' };
 
@@ -224,6 +233,23 @@ export interface SetKeyRequest extends Payer, KeyLimits {
   readonly settings: KeySettings;
 }
 
+/** The limits of an account, or a team or a member with its limits. Its name is as in scopes.ts, for example `t:<team>`. */
+export interface SetScopeRequest {
+  readonly accountId: string;
+  readonly scope: string;
+  /** Counts the changes, from 0. A change with a lower one than the stored one is not applied. */
+  readonly rev: number;
+  /** The name of the account or team, or the member's e-mail address, for the answer to a call that its limit refuses. */
+  readonly name: string;
+  readonly limits: SpendingLimits;
+}
+
+export interface ScopeState {
+  readonly limits: SpendingLimits;
+  readonly heldE8: bigint;
+  readonly spending: Spending;
+}
+
 /** `unknown`: no such key exists. While the key index is being rebuilt, the outcome is `not_ready` instead. */
 export type FindKeyOutcome =
   | { readonly outcome: 'found'; readonly accountId: string; readonly keyId: string }
@@ -240,15 +266,19 @@ export interface OutboxEntry {
   readonly keyId: string | undefined;
   readonly rid: string;
   readonly seq: number;
-  /** The amount that the entry adds to `posted`: negative for a charge, 0 for a release or an expiry. */
+  /** The amount that the entry adds to the account's balance (`posted`): negative for a charge, 0 for a release or an expiry. */
   readonly amountE8: bigint;
-  /** The account's `posted` (its balance) after this entry. */
+  /** The balance of the account (`posted`) after this entry. */
   readonly postedE8: bigint;
   readonly shortfallE8: bigint;
   /** The JSON of the usage record without its cost, or of the facts of an expired call; undefined for credits and sandbox holds. */
   readonly record: string | undefined;
   /** The calls that a report's charge pays for, each with a usage record. The entry's `rid` is then the report's own id. */
   readonly calls?: readonly ReportedCall[] | undefined;
+  /** The scopes of a charge beside its account and key, separated by spaces (see scopes.ts); absent if there are none. */
+  readonly scopes?: string | undefined;
+  /** The day on which a charge counts, as the number of days since 1970; absent for a charge of 0 and for all other entries. */
+  readonly day?: number | undefined;
 }
 
 /** The state of one account in Postgres, from which recovery restores it in the ledger. */
@@ -257,30 +287,31 @@ export interface AccountSnapshot {
   readonly status: AccountStatus;
   readonly postedE8: bigint;
   readonly seq: number;
+  /** What the account has spent. */
+  readonly spending: Spending;
+  /** The limits of the account, and its teams and members. Keys are not among them. */
+  readonly scopes: readonly ScopeSnapshot[];
   readonly keys: readonly KeySnapshot[];
   /** The account's entries that are so recent that their request may still be repeated. */
   readonly closed: readonly ClosedEntry[];
-  /** The holds without a deadline, oldest first. If the balance does not cover all of them, recovery reduces the newest ones. */
+  /** The account's open holds without a deadline, oldest first. If the balance does not cover all of them, recovery reduces the newest ones. */
   readonly open: readonly OpenHold[];
 }
 
-export interface KeySnapshot extends SetKeyRequest {
-  readonly spentE8: bigint;
-  /** For a key with a daily or monthly limit: the current day and month (numbered as in key-limits.ts), and the amounts spent in them. */
-  readonly windows?: SpendingWindows | undefined;
+export interface ScopeSnapshot extends SetScopeRequest {
+  readonly spending: Spending;
 }
 
-export interface SpendingWindows {
-  readonly day: number;
-  readonly daySpentE8: bigint;
-  readonly month: number;
-  readonly monthSpentE8: bigint;
+export interface KeySnapshot extends SetKeyRequest {
+  readonly spending: Spending;
 }
 
 /** A hold without a deadline, as recorded in Postgres by the feature that reserved it. */
 export interface OpenHold extends Payer {
   readonly rid: string;
   readonly amountE8: bigint;
+  /** The scopes that the hold counts in beside its account and key, separated by spaces. */
+  readonly scopes: string;
 }
 
 export interface ClosedEntry extends Pick<OutboxEntry, 'rid' | 'kind' | 'keyId' | 'amountE8' | 'shortfallE8'> {
@@ -290,15 +321,16 @@ export interface ClosedEntry extends Pick<OutboxEntry, 'rid' | 'kind' | 'keyId' 
 
 /** A consistent view of some accounts of one shard, read at one moment. */
 export interface LedgerInspection {
-  /** The time on the ledger's own clock, which also decides about deadlines. */
+  /** The time on the ledger's own clock. The ledger decides by this clock which deadlines have passed. */
   readonly nowMs: number;
   readonly accounts: ReadonlyMap<string, AccountState>;
-  readonly keys: ReadonlyMap<string, KeyMoney>;
-  /** All open holds of these accounts, whatever their key. */
+  /** What is read of scopes, by their names (see scopes.ts). */
+  readonly scopes: ReadonlyMap<string, ScopeMoney>;
+  /** All open holds of the accounts in this view, under all of their API keys. */
   readonly holds: readonly SeenHold[];
 }
 
-export interface KeyMoney {
+export interface ScopeMoney {
   readonly spentE8: bigint;
   readonly heldE8: bigint;
   readonly limitE8?: bigint | undefined;
@@ -309,6 +341,8 @@ export interface SeenHold extends Payer {
   readonly amountE8: bigint;
   /** When the lease ends, by the ledger's clock; undefined for a hold without a deadline. */
   readonly deadlineMs: number | undefined;
+  /** The scopes that the hold counts in beside its account and key, separated by spaces. */
+  readonly scopes: string;
   /** Whether the hold belongs to a call. A call's hold has the call's facts; a sandbox's hold has none. */
   readonly ofCall: boolean;
 }
@@ -336,6 +370,8 @@ export interface Calls {
   /** Returns undefined if the account does not exist. `readAccount` and `readKey` reject with LedgerUnavailable while the ledger is not ready. */
   readAccount(accountId: string): Promise<AccountState | undefined>;
   readKey(payer: Payer): Promise<KeyState | undefined>;
+  /** Returns what a scope has spent and holds; undefined if the ledger does not know it. */
+  readScope(accountId: string, scope: string): Promise<ScopeState | undefined>;
 }
 
 /** The operations for outbox entries, which the shipper moves to Postgres. */
@@ -353,8 +389,8 @@ export interface Recovery {
   /** Returns reservations of these shards whose lease has ended: per shard at most `limit`, the oldest first. */
   due(shards: readonly number[], limit: number): Promise<readonly (Payer & { readonly rid: string })[]>;
   expire(payer: Payer, rid: string): Promise<ExpireOutcome>;
-  /** Reads accounts of one shard, and some of their keys, at one moment. Rejects with LedgerUnavailable while the ledger is not ready. */
-  inspect(shard: number, accountIds: readonly string[], keyIds: readonly string[]): Promise<LedgerInspection>;
+  /** Reads accounts of one shard, and some of their scopes by name, at one moment. Rejects with LedgerUnavailable while the ledger is not ready. */
+  inspect(shard: number, accountIds: readonly string[], scopes: readonly string[]): Promise<LedgerInspection>;
   /**
    * Returns true if the store was filled from Postgres and is still the same store. A store that was restarted, promoted or emptied may
    * have an older state. The gateway does not use it until recovery has compared it with Postgres (`open`).
@@ -367,18 +403,19 @@ export interface Recovery {
   /** Begins recovery by marking the store. Returns the mark, which `open` needs. */
   begin(): Promise<string>;
   /**
-   * Writes the accounts that the ledger lacks or has in an older state, with only the snapshot's open holds. An account whose seq is not
-   * lower keeps its money. Its status and its missing or outdated keys are still written, and so are the index entries of all keys.
+   * Writes the accounts that the ledger lacks or has in an older state, with only the snapshot's open holds. An account keeps its money if
+   * its `seq` in the ledger is not lower than in the snapshot. Its status and its missing or outdated keys are still written. The index
+   * entries of all keys are written, too.
    */
   restore(accounts: readonly AccountSnapshot[]): Promise<void>;
   /**
-   * Ends recovery: the ledger answers from now on. Returns `lost` if the writes since `begin` are gone; the ledger then stays shut. Without
-   * `begun`, as in tests, it opens without that check.
+   * Ends recovery: the ledger answers from now on. Returns `lost` if the ledger has lost what was written since `begin`; the ledger then
+   * stays shut. Without the mark `begun` that `begin` returned, as in tests, the ledger opens without that check.
    */
   open(begun?: string): Promise<'opened' | 'lost'>;
 }
 
-/** The ledger that all nodes share: the three interfaces above, and the operations for accounts, keys and sandboxes. */
+/** The ledger that all nodes share. It joins the interfaces `Calls`, `Outbox` and `Recovery`, and adds the operations for accounts, keys and sandboxes. */
 export interface Ledger extends Calls, Outbox, Recovery {
   reserve(request: ReserveRequest): Promise<ReserveOutcome>;
   settle(request: SettleRequest): Promise<SettleOutcome>;
@@ -393,5 +430,7 @@ export interface Ledger extends Calls, Outbox, Recovery {
   /** Creates the account or changes its status. `setAccount` and `setKey` reject with LedgerUnavailable while the ledger is not ready. */
   setAccount(accountId: string, status: AccountStatus): Promise<void>;
   setKey(request: SetKeyRequest): Promise<void>;
+  /** Creates a team or a member, or changes its limits or those of an account. Resolves when the change holds on every node. */
+  setScope(request: SetScopeRequest): Promise<void>;
   close(): Promise<void>;
 }

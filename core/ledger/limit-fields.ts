@@ -1,34 +1,37 @@
 import { formatUsd } from '../base/money';
+import type { LimitWindow, SpendingLimits } from './scopes';
 
-/** The kinds of limits, and the types of a limit in the ledger (`kept`) and in request and answer bodies (`shown`): decimal USD or a number. */
+/** The kinds of limits: amounts of USD, and counts. `kept` is the type in the ledger, `shown` the type in request and answer bodies (USD as decimal text). */
 interface Kinds {
   usd: { readonly kept: bigint; readonly shown: string };
   count: { readonly kept: number; readonly shown: number };
 }
 
 interface Limit {
-  readonly kind: keyof Kinds;
   /** The limit's column in the table `api_keys`. */
   readonly column: string;
-  /** The limit's field in the key's hash in Redis. */
-  readonly field: string;
   /** The name of the limit of an API key in the bodies of requests and answers. */
   readonly name: string;
 }
 
+/** A limit of the key's scope, or a limit per minute with its field in the key's hash in Redis. */
+type KeyLimit =
+  | (Limit & { readonly kind: 'usd'; readonly window: LimitWindow })
+  | (Limit & { readonly kind: 'count'; readonly field: string });
+
 /**
  * The limits of an API key's spending and requests. An absent limit means no limit. This table is the source of the columns in Postgres,
- * the bodies, the OpenAPI document, the hash in Redis and what recovery writes. `key-limits.ts` and `key-limits.lua` apply the limits.
+ * the bodies, the OpenAPI document, the hash in Redis and what recovery writes. `scopes` and `rates`, each in TypeScript and in Lua, apply the limits.
  */
 const KEY_LIMITS = {
-  limitE8: { kind: 'usd', column: 'limit_e8', field: 'limit', name: 'balanceLimit' },
+  limitE8: { kind: 'usd', column: 'limit_e8', window: 'total', name: 'balanceLimit' },
   // Spending limits per day and per month, in UTC by the ledger's clock. A charge counts when it is settled.
-  dailyLimitE8: { kind: 'usd', column: 'daily_limit_e8', field: 'day_limit', name: 'dailyLimit' },
-  monthlyLimitE8: { kind: 'usd', column: 'monthly_limit_e8', field: 'month_limit', name: 'monthlyLimit' },
+  dailyLimitE8: { kind: 'usd', column: 'daily_limit_e8', window: 'day', name: 'dailyLimit' },
+  monthlyLimitE8: { kind: 'usd', column: 'monthly_limit_e8', window: 'month', name: 'monthlyLimit' },
   // The size of a token bucket that refills evenly within a minute. A key may make that many calls at once, and then one whenever a token returns.
   callsPerMinute: { kind: 'count', column: 'calls_per_minute', field: 'calls', name: 'callsPerMinute' },
   tokensPerMinute: { kind: 'count', column: 'tokens_per_minute', field: 'tokens', name: 'tokensPerMinute' },
-} as const satisfies Record<string, Limit>;
+} as const satisfies Record<string, KeyLimit>;
 
 type Table = typeof KEY_LIMITS;
 type Key = keyof Table;
@@ -52,9 +55,12 @@ type ByLimitName<T extends Record<keyof Kinds, unknown>> = {
 
 export const KEY_LIMIT_ROWS = Object.entries(KEY_LIMITS) as readonly [Key, Table[Key]][];
 
-/** The fields of all limits in Redis, in the order of the table. */
-export const LIMIT_FIELDS = KEY_LIMIT_ROWS.map(([, { field }]) => field);
 export const LIMIT_COLUMNS = KEY_LIMIT_ROWS.map(([, { column }]) => column);
+
+/** Returns the limits of a key's spending by their windows. */
+export function spendingLimitsOf({ limitE8, dailyLimitE8, monthlyLimitE8 }: KeyLimits): SpendingLimits {
+  return { total: limitE8, day: dailyLimitE8, month: monthlyLimitE8 };
+}
 
 /** Returns every limit of an API key, with undefined for each one that `limits` lacks. A change then removes the limits that it does not name. */
 export function limitsOf(limits: KeyLimits): KeyLimits {
@@ -82,11 +88,6 @@ export function changeLimits(changes: KeyLimitChanges, before?: KeyLimitColumns)
     return [column, value === null ? null : BigInt(value)];
   });
   return Object.fromEntries(after);
-}
-
-/** Returns the limit fields of a key's hash in Redis with their texts; an empty text means no limit. */
-export function limitTexts(limits: KeyLimits): readonly (readonly [field: Table[Key]['field'], text: string])[] {
-  return KEY_LIMIT_ROWS.map(([key, { field }]) => [field, limits[key]?.toString() ?? '']);
 }
 
 export function showLimits(limits: KeyLimits): ShownKeyLimits {

@@ -7,7 +7,7 @@ export interface IntentCall {
   readonly requestId: string;
 }
 
-/** The state and charge of the call of an Idempotency-Key, from the call's reservation. */
+/** The state of a reservation and what it was charged, for the call that an Idempotency-Key belongs to. */
 export interface CallState {
   readonly state: string;
   readonly chargedE8: bigint;
@@ -29,7 +29,7 @@ const NO_ROOM_NEEDED: Room = { dropped: [], moved: [] };
 
 /** The Idempotency-Keys of accounts in this process: the reference model that tests compare with redis/intents.lua. */
 export class MemoryIntents {
-  /** Keys by account. The accounts, and the keys of each, are ordered by their last use, oldest first. */
+  /** Idempotency-Keys by account. The accounts are in the order of their last use, oldest first. The keys of each account are in the same order. */
   readonly #accounts = new Map<string, { readonly freeAtMs: number; readonly calls: Map<string, IntentCall> }>();
   readonly #callOf: (rid: string) => CallState | undefined;
   readonly #now: () => number;
@@ -40,7 +40,7 @@ export class MemoryIntents {
     this.#now = now;
   }
 
-  /** Returns why a call with this key may not be reserved, or undefined if it may. */
+  /** Returns why a call with this intent's Idempotency-Key may not be reserved, or undefined if it may be. */
   refuse(accountId: string, intent: Intent): IntentOutcome | undefined {
     const first = this.#callsOf(accountId).get(intent.key);
     const call = first && this.#callOf(first.rid);
@@ -51,7 +51,10 @@ export class MemoryIntents {
     return isCharged(call) ? { outcome: 'intent_charged', requestId, rid, chargedE8: call.chargedE8 } : undefined;
   }
 
-  /** Returns the room for a new Idempotency-Key, or undefined if the oldest keys all belong to open calls. */
+  /**
+   * Returns which Idempotency-Keys to drop or move so that the account's list has room for a new one. Returns undefined if the oldest keys
+   * all belong to open calls.
+   */
   findRoom(accountId: string, key: string): Room | undefined {
     const calls = this.#callsOf(accountId);
     const excess = calls.size + (calls.has(key) ? 0 : 1) - MAX_INTENTS;

@@ -1,19 +1,8 @@
 import { getHeapStatistics } from 'node:v8';
 import { newId } from '../base/ids';
 import { MAX_AMOUNT_E8 } from '../base/money';
-import { assertAmount, holdWithin, repeatOpen, smallest } from './amount';
+import { assertAmount, assertLimits, holdWithin, repeatOpen, smallest } from './amount';
 import { deadHashes, secretsOf } from './key-access';
-import {
-  assertLimits,
-  correctTokens,
-  countSpending,
-  type LimitCounters,
-  type Mutable,
-  noCounts,
-  remainingOf,
-  takeRate,
-  takeRequest,
-} from './key-limits';
 import {
   type AccountSnapshot,
   type AccountState,
@@ -30,6 +19,7 @@ import {
   type Ledger,
   type LedgerInspection,
   LedgerUnavailable,
+  type MoneyMissing,
   type OutboxEntry,
   type Payer,
   type ReleaseOutcome,
@@ -40,22 +30,54 @@ import {
   type ReserveRequest,
   type RollOutcome,
   type RollRequest,
+  type ScopeMoney,
+  type ScopeState,
   type SeenHold,
   type SetKeyRequest,
+  type SetScopeRequest,
   type SettleOutcome,
   type SettleRequest,
   WrongPayer,
 } from './ledger';
-import { limitsFrom, limitsOf } from './limit-fields';
+import { type KeyLimits, limitsFrom, limitsOf, spendingLimitsOf } from './limit-fields';
 import { type CallState, type IntentCall, MemoryIntents } from './memory-intents';
+import { correctTokens, FULL_BUCKETS, type RateBuckets, takeRate, takeRequest } from './rates';
+import {
+  chainOf,
+  dayNumberOf,
+  newScope,
+  parseScope,
+  roomOf,
+  type Scope,
+  type Spending,
+  scopesOf,
+  spend,
+} from './scopes';
 import { shardOf } from './shard';
 import { coverHolds, STATE_AFTER } from './snapshot';
 
 /** The size of an outbox entry with its usage record, in bytes, measured and rounded up. */
 const ENTRY_BYTES = 2_048;
 
-export interface MemoryKey extends Mutable<KeyState>, LimitCounters {
+type Mutable<T> = { -readonly [K in keyof T]: T[K] };
+
+/** An API key without what its scope counts. */
+export interface MemoryKey extends Pick<Mutable<KeyState>, 'status' | 'settings'>, KeyLimits, RateBuckets {
   readonly accountId: string;
+}
+
+/** A scope with its account, and the number of the last change of its limits; undefined if they were never set. */
+interface MemoryScope extends Scope {
+  readonly accountId: string;
+  rev?: number | undefined;
+  name?: string | undefined;
+}
+
+/** A hold that a roll settles before it takes the next one: its scopes, its amount and its cost. */
+interface SettledHold {
+  readonly chain: readonly string[];
+  readonly holdE8: bigint;
+  readonly costE8: bigint;
 }
 
 /** An open reservation; or what the ledger keeps of a closed reservation, of a credit, or of a tombstone (an id that may not be reserved any more). */
@@ -69,6 +91,8 @@ interface Reservation {
   shortfallE8: bigint;
   /** What the process knows of the call, as JSON; empty for a sandbox. */
   readonly facts: string;
+  /** The scopes of the hold beside its account and key, separated by spaces. */
+  readonly scopes: string;
   /** How many tokens the call was expected to use; undefined if no limit counts them. */
   readonly tokens?: number;
 }
@@ -85,6 +109,8 @@ export class MemoryLedger implements Ledger {
   #begun: string | undefined;
   protected readonly accounts = new Map<string, Mutable<AccountState>>();
   protected readonly keys = new Map<string, MemoryKey>();
+  /** The scopes of all accounts by their names (see scopes.ts): accounts, teams, members and API keys. */
+  protected readonly scopes = new Map<string, MemoryScope>();
   readonly #keyIndex = new Map<string, Payer>();
   readonly #reservations = new Map<string, Reservation>();
   /** Deadlines of open reservations by shard; Infinity for a hold without a deadline. */
@@ -128,12 +154,12 @@ export class MemoryLedger implements Ledger {
     if (intent !== undefined && roomForIntent === undefined) return { outcome: 'too_many_intents' };
     const { waitMs, callWaitMs: _, ...rate } = takeRate(key, request.tokens ?? 0, this.now());
     if (request.tokens !== undefined && waitMs > 0) return { outcome: 'rate_limited', retryAfterMs: waitMs };
-    const room = remainingOf(key, this.now());
-    const heldE8 = holdWithin(smallest(account.availableE8, room), request);
-    if (heldE8 > account.availableE8) return { outcome: 'insufficient_balance', availableE8: account.availableE8 };
-    if (heldE8 > room) return { outcome: 'key_limit_exceeded', availableE8: clampToZero(room) };
+    const chain = chainOf(accountId, scopesOf(key.settings), keyId);
+    const leftE8 = smallest(account.availableE8, this.roomIn(chain));
+    const heldE8 = holdWithin(leftE8, request);
+    if (heldE8 > leftE8) return this.#missing(account.availableE8, chain, heldE8);
 
-    this.#hold(account, key, heldE8);
+    this.book(chain, heldE8);
     if (request.tokens !== undefined) Object.assign(key, rate);
     const counted = key.tokensPerMinute === undefined ? undefined : request.tokens;
     this.#reservations.set(rid, {
@@ -141,6 +167,7 @@ export class MemoryLedger implements Ledger {
       keyId,
       amountE8: heldE8,
       facts: request.facts ?? '',
+      scopes: scopesOf(key.settings),
       ...(counted === undefined ? {} : { tokens: counted }),
     });
     this.#deadlinesOf(accountId).set(rid, this.#deadlineAfter(request.lifetimeMs));
@@ -206,12 +233,11 @@ export class MemoryLedger implements Ledger {
     const moreE8 = amountE8 - reservation.amountE8;
     if (moreE8 > 0n) {
       const account = this.#accountOf(accountId);
-      const key = this.#keyThere(request);
       if (account.status !== 'active') return { outcome: 'frozen' };
-      if (moreE8 > account.availableE8) return { outcome: 'insufficient_balance', availableE8: account.availableE8 };
-      const room = remainingOf(key, this.now());
-      if (moreE8 > room) return { outcome: 'key_limit_exceeded', availableE8: clampToZero(room) };
-      this.#hold(account, key, moreE8);
+      const chain = chainOf(accountId, reservation.scopes, request.keyId);
+      if (moreE8 > smallest(account.availableE8, this.roomIn(chain)))
+        return this.#missing(account.availableE8, chain, moreE8);
+      this.book(chain, moreE8);
       reservation.amountE8 = amountE8;
     }
     const deadlines = this.#deadlinesOf(accountId);
@@ -231,20 +257,21 @@ export class MemoryLedger implements Ledger {
     const refusal = refuseRoll(first, following, next.amountE8);
     if (refusal !== undefined) return refusal;
 
-    const hold = first?.amountE8 ?? 0n;
+    const holdE8 = first?.amountE8 ?? 0n;
     const moreE8 = following === undefined ? next.amountE8 : 0n;
     const account = this.#accountOf(accountId);
-    const key = this.#keyThere(request);
     if (following === undefined && account.status !== 'active') return { outcome: 'frozen' };
-    const leftE8 = account.availableE8 + hold - costE8;
-    if (moreE8 > leftE8) return { outcome: 'insufficient_balance', availableE8: clampToZero(leftE8) };
-    const roomE8 = remainingOf(key, this.now()) + hold - costE8;
-    if (moreE8 > roomE8) return { outcome: 'key_limit_exceeded', availableE8: clampToZero(roomE8) };
+    const scopes = scopesOf(this.#keyThere(request).settings);
+    const chain = chainOf(accountId, scopes, keyId);
+    const settled = { chain: chainOf(accountId, first?.scopes ?? '', keyId), holdE8, costE8 };
+    const availableE8 = account.availableE8 + holdE8 - costE8;
+    if (moreE8 > smallest(availableE8, this.roomIn(chain, settled)))
+      return this.#missing(availableE8, chain, moreE8, settled);
 
     if (first !== undefined) this.#charge(request, first);
     if (following === undefined) {
-      this.#hold(account, key, moreE8);
-      this.#reservations.set(next.rid, { ...closedNow({ accountId, keyId }, 'open'), amountE8: moreE8 });
+      this.book(chain, moreE8);
+      this.#reservations.set(next.rid, { ...closedNow({ accountId, keyId }, 'open'), amountE8: moreE8, scopes });
       this.#deadlinesOf(accountId).set(next.rid, Number.POSITIVE_INFINITY);
     }
     return { outcome: 'rolled', chargedE8: costE8, shortfallE8: 0n };
@@ -284,25 +311,34 @@ export class MemoryLedger implements Ledger {
     const account = this.accounts.get(accountId);
     if (account !== undefined) account.status = status;
     else this.accounts.set(accountId, { status, availableE8: 0n, heldE8: 0n, postedE8: 0n, seq: 0 });
+    this.#scopeOf(`a:${accountId}`, accountId);
   }
 
   async setKey(request: SetKeyRequest): Promise<void> {
     const { accountId, keyId, status, settings } = request;
-    assertLimits(request);
+    assertLimits(spendingLimitsOf(request));
     this.assertOpen();
     const key = this.keys.get(keyId);
     const before = key?.settings.access;
     const limits = limitsOf(request);
     if (key === undefined) {
-      const nothing = { spentE8: 0n, heldE8: 0n, ...noCounts() };
-      this.keys.set(keyId, { accountId, status, ...limits, settings, ...nothing });
+      this.keys.set(keyId, { accountId, status, ...limits, settings, ...FULL_BUCKETS });
     } else {
       if (key.accountId !== accountId) throw new WrongPayer(`${keyId} belongs to another account or key`);
       if (key.settings.rev > settings.rev) return;
       Object.assign(key, { status, ...limits, settings });
     }
+    this.#scopeOf(`k:${keyId}`, accountId).limits = spendingLimitsOf(limits);
     for (const each of deadHashes(request, before)) this.#keyIndex.delete(each);
     for (const each of secretsOf(request)) this.#keyIndex.set(each.hash, { accountId, keyId });
+  }
+
+  async setScope({ accountId, scope: name, rev, limits, name: shown }: SetScopeRequest): Promise<void> {
+    assertLimits(limits);
+    this.assertOpen();
+    const scope = this.#scopeOf(name, accountId);
+    if (scope.accountId !== accountId) throw new WrongPayer(`${name} belongs to another account`);
+    if (rev >= (scope.rev ?? 0)) Object.assign(scope, { limits, rev, name: shown });
   }
 
   async readAccount(accountId: string): Promise<AccountState | undefined> {
@@ -315,8 +351,17 @@ export class MemoryLedger implements Ledger {
     this.assertOpen();
     const key = this.keyOf(payer);
     if (key === undefined) return undefined;
-    const { status, spentE8, heldE8, settings } = key;
-    return { status, spentE8, heldE8, settings, ...limitsFrom((_, name) => key[name]) };
+    const { status, settings } = key;
+    const { heldE8, spending } = this.#scopeOf(`k:${payer.keyId}`, payer.accountId);
+    return { status, spentE8: spending.spentE8.total, heldE8, settings, ...limitsFrom((_, name) => key[name]) };
+  }
+
+  async readScope(accountId: string, name: string): Promise<ScopeState | undefined> {
+    this.assertOpen();
+    const scope = this.scopes.get(name);
+    if (scope?.accountId !== accountId) return undefined;
+    const { limits, heldE8, spending } = scope;
+    return { limits, heldE8, spending };
   }
 
   async due(shards: readonly number[], limit: number): Promise<readonly (Payer & { readonly rid: string })[]> {
@@ -350,19 +395,21 @@ export class MemoryLedger implements Ledger {
     for (const { rid } of entries) this.#forgetLater(rid);
   }
 
-  async inspect(shard: number, accountIds: readonly string[], keyIds: readonly string[]): Promise<LedgerInspection> {
+  async inspect(shard: number, accountIds: readonly string[], scopes: readonly string[]): Promise<LedgerInspection> {
     this.assertOpen();
     const wanted = new Set(accountIds);
     const deadlines = this.#deadlines.get(shard);
     const holds = [...this.#reservations].flatMap(([rid, each]): SeenHold[] => {
-      const { accountId, keyId, amountE8, state, facts } = each;
+      const { accountId, keyId, amountE8, state, facts, scopes: others } = each;
       if (state !== 'open' || keyId === undefined || !wanted.has(accountId)) return [];
-      return [{ rid, accountId, keyId, amountE8, deadlineMs: deadlines?.get(rid), ofCall: facts !== '' }];
+      return [
+        { rid, accountId, keyId, amountE8, deadlineMs: deadlines?.get(rid), ofCall: facts !== '', scopes: others },
+      ];
     });
     return {
       nowMs: this.now(),
       accounts: copies(this.accounts, accountIds),
-      keys: copies(this.keys, keyIds),
+      scopes: new Map(scopes.flatMap((name) => this.#moneyOf(name))),
       holds,
     };
   }
@@ -377,7 +424,7 @@ export class MemoryLedger implements Ledger {
     return (waiting * ENTRY_BYTES) / getHeapStatistics().heap_size_limit;
   }
 
-  /** Returns Infinity: this ledger starts with its process, so no other process can have settlements for it. */
+  /** Returns Infinity as the time since the ledger was opened. This ledger starts with its process, so no other process can have settlements for it. */
   async openedAgoMs(): Promise<number> {
     return Number.POSITIVE_INFINITY;
   }
@@ -407,6 +454,7 @@ export class MemoryLedger implements Ledger {
     return {
       accounts: this.accounts,
       keys: this.keys,
+      scopes: this.scopes,
       reservations: this.#reservations,
       deadlines: new Map([...this.#deadlines.values()].flatMap((each) => [...each])),
       outbox: [...this.#outboxes.values()].flat(),
@@ -414,10 +462,79 @@ export class MemoryLedger implements Ledger {
     };
   }
 
-  #hold(account: Mutable<AccountState>, key: MemoryKey, amountE8: bigint): void {
-    account.availableE8 -= amountE8;
-    account.heldE8 += amountE8;
-    key.heldE8 += amountE8;
+  /** Returns a scope, which is created when it is named for the first time. */
+  #scopeOf(name: string, accountId: string): MemoryScope {
+    const scope = this.scopes.get(name) ?? { accountId, ...newScope() };
+    this.scopes.set(name, scope);
+    return scope;
+  }
+
+  /** Returns the day on which a charge counts: today, or the day of the account's last charge if the clock is behind it. */
+  #dayOf(accountId: string): number {
+    return Math.max(dayNumberOf(this.now()), this.scopes.get(`a:${accountId}`)?.spending.day ?? 0);
+  }
+
+  /**
+   * Moves money from available to held, or back if negative, and charges what was spent, in the account and in all scopes of a chain.
+   * Returns the day on which the charge counts.
+   */
+  protected book(chain: readonly string[], heldE8: bigint, spentE8 = 0n): number | undefined {
+    const accountId = parseScope(chain[0] ?? '').id;
+    const account = this.#accountOf(accountId);
+    account.availableE8 -= heldE8 + spentE8;
+    account.heldE8 += heldE8;
+    account.postedE8 -= spentE8;
+    const day = this.#dayOf(accountId);
+    for (const name of chain) {
+      const scope = this.#scopeOf(name, accountId);
+      scope.heldE8 += heldE8;
+      if (spentE8 !== 0n) spend(scope, spentE8, day);
+    }
+    return spentE8 === 0n ? undefined : day;
+  }
+
+  /** Returns how much the limits of a scope leave; with `settled`, after a roll has settled its first hold. */
+  #roomOf(name: string, settled?: SettledHold) {
+    const scope = this.scopes.get(name);
+    if (scope === undefined) return roomOf(newScope(), 0);
+    const day = this.#dayOf(scope.accountId);
+    if (settled?.chain.includes(name) !== true) return roomOf(scope, day);
+    const after = { ...scope, heldE8: scope.heldE8 - settled.holdE8 };
+    spend(after, settled.costE8, day);
+    return roomOf(after, day);
+  }
+
+  /** Returns how much all limits of a chain leave; negative if one was lowered below what was spent. */
+  protected roomIn(chain: readonly string[], settled?: SettledHold): bigint {
+    return smallest(MAX_AMOUNT_E8, ...chain.map((name) => this.#roomOf(name, settled).leftE8));
+  }
+
+  /** Returns the scopes of a chain that cannot cover an amount, the account first if its balance or a limit cannot. */
+  protected shortIn(chain: readonly string[], availableE8: bigint, amountE8: bigint): readonly string[] {
+    return chain.filter((name, at) => (at === 0 && availableE8 < amountE8) || this.#roomOf(name).leftE8 < amountE8);
+  }
+
+  /** Returns the answer to a hold that the balance or a limit does not cover. */
+  #missing(availableE8: bigint, chain: readonly string[], amountE8: bigint, settled?: SettledHold): MoneyMissing {
+    let leastE8 = availableE8 < amountE8 ? availableE8 : amountE8;
+    let answer: MoneyMissing = { outcome: 'insufficient_balance', availableE8: clampToZero(availableE8) };
+    for (const name of chain) {
+      const { leftE8, reached } = this.#roomOf(name, settled);
+      if (reached === undefined || leftE8 >= leastE8) continue;
+      leastE8 = leftE8;
+      answer = {
+        outcome: 'limit_exceeded',
+        availableE8: clampToZero(leftE8),
+        limit: { ...parseScope(name), name: this.scopes.get(name)?.name ?? '', ...reached },
+      };
+    }
+    return answer;
+  }
+
+  #moneyOf(name: string): [string, ScopeMoney][] {
+    const scope = this.scopes.get(name);
+    if (scope === undefined) return [];
+    return [[name, { spentE8: scope.spending.spentE8.total, heldE8: scope.heldE8, limitE8: scope.limits.total }]];
   }
 
   #deadlineAfter(lifetimeMs: number | undefined): number {
@@ -426,24 +543,29 @@ export class MemoryLedger implements Ledger {
 
   #restore(snapshot: AccountSnapshot): void {
     const { accountId, status, postedE8, seq, keys, closed } = snapshot;
-    const { holds, heldE8, heldByKey } = coverHolds(snapshot);
+    const { holds, heldE8, heldByScope } = coverHolds(snapshot);
     const account = this.accounts.get(accountId);
     const behind = account === undefined || account.seq < seq;
+    const restored = (name: string, spending: Spending) => {
+      if (behind || !this.scopes.has(name)) {
+        const scopeHeldE8 = behind ? (heldByScope.get(name) ?? 0n) : 0n;
+        this.scopes.set(name, { accountId, limits: {}, heldE8: scopeHeldE8, spending });
+      }
+      return this.#scopeOf(name, accountId);
+    };
+    restored(`a:${accountId}`, snapshot.spending);
+    for (const { scope: name, rev, limits, spending, name: shown } of snapshot.scopes) {
+      const scope = name === `a:${accountId}` ? this.#scopeOf(name, accountId) : restored(name, spending);
+      if (scope.rev === undefined || scope.rev < rev) Object.assign(scope, { limits, rev, name: shown });
+    }
     for (const key of keys) {
-      const { keyId, settings, spentE8 } = key;
+      const { keyId, settings } = key;
       const there = this.keys.get(keyId);
       const decided = { status: key.status, ...limitsOf(key), settings };
-      if (behind || there === undefined) {
-        const keyHeldE8 = behind ? (heldByKey.get(keyId) ?? 0n) : 0n;
-        this.keys.set(keyId, {
-          accountId,
-          ...decided,
-          spentE8,
-          heldE8: keyHeldE8,
-          ...noCounts(),
-          ...key.windows,
-        });
-      } else if (there.settings.rev < settings.rev) Object.assign(there, decided);
+      const scope = restored(`k:${keyId}`, key.spending);
+      if (behind || there === undefined) this.keys.set(keyId, { accountId, ...decided, ...FULL_BUCKETS });
+      else if (there.settings.rev < settings.rev) Object.assign(there, decided);
+      scope.limits = spendingLimitsOf(this.keys.get(keyId) ?? {});
       for (const { hash } of secretsOf(key)) this.#keyIndex.set(hash, { accountId, keyId });
     }
     if (!behind) {
@@ -461,9 +583,9 @@ export class MemoryLedger implements Ledger {
       this.#forgetLater(rid);
       if (intent !== undefined) this.#intents.keep(accountId, rid, intent);
     }
-    for (const { rid, keyId, amountE8 } of holds) {
+    for (const { rid, keyId, amountE8, scopes } of holds) {
       this.#forgetAt.delete(rid);
-      this.#reservations.set(rid, { ...closedNow({ accountId, keyId }, 'open'), amountE8 });
+      this.#reservations.set(rid, { ...closedNow({ accountId, keyId }, 'open'), amountE8, scopes });
       this.#deadlinesOf(accountId).set(rid, Number.POSITIVE_INFINITY);
     }
     this.accounts.set(accountId, { status, availableE8: postedE8 - heldE8, heldE8, postedE8, seq });
@@ -472,46 +594,39 @@ export class MemoryLedger implements Ledger {
   /** Returns a new open hold of 0 for a settle that comes after its hold was lost. Returns undefined if the settle is not late or its payer is unknown. */
   #lost(request: SettleRequest): Reservation | undefined {
     if (request.isLate !== true || !this.accounts.has(request.accountId)) return undefined;
-    return this.keyOf(request) === undefined ? undefined : closedNow(request, 'open');
+    const key = this.keyOf(request);
+    return key && { ...closedNow(request, 'open'), scopes: scopesOf(key.settings) };
   }
 
-  /** Returns the amount to charge: the cost. Beyond the hold, it charges at most the available balance and what the key's limits leave. */
-  protected affordable(request: SettleRequest, holdE8: bigint): bigint {
-    const { accountId, costE8 } = request;
+  /** Returns the amount to charge: the cost. Beyond the hold, it charges at most the available balance and what the limits leave. */
+  protected affordable({ accountId, keyId, costE8 }: SettleRequest, holdE8: bigint, scopes: string): bigint {
     if (costE8 <= holdE8) return costE8;
-    const room = clampToZero(remainingOf(this.#keyThere(request), this.now()));
-    return holdE8 + smallest(costE8 - holdE8, this.#accountOf(accountId).availableE8, room);
+    const roomE8 = this.roomIn(chainOf(accountId, scopes, keyId));
+    return holdE8 + clampToZero(smallest(costE8 - holdE8, this.#accountOf(accountId).availableE8, roomE8));
   }
 
   /** Charges a reservation. `mayCharge` is false for a late settle if another call owns its Idempotency-Key. */
   #charge(request: SettleRequest, reservation: Reservation, mayCharge = true): void {
     const { rid, costE8, record } = request;
-    const account = this.#accountOf(request.accountId);
-    const key = this.#keyThere(request);
-    const charge = mayCharge ? this.affordable(request, reservation.amountE8) : 0n;
-    reservation.chargedE8 = charge;
-    reservation.shortfallE8 = costE8 - charge;
-    account.availableE8 -= charge;
-    account.postedE8 -= charge;
-    key.spentE8 += charge;
-    countSpending(key, charge, this.now());
-    correctTokens(key, reservation.tokens, request.tokens);
+    const { amountE8, scopes, tokens } = reservation;
+    reservation.chargedE8 = mayCharge ? this.affordable(request, amountE8, scopes) : 0n;
+    reservation.shortfallE8 = costE8 - reservation.chargedE8;
+    correctTokens(this.#keyThere(request), tokens, request.tokens);
     this.#close(request, rid, reservation, 'charge', record);
   }
 
-  /** Returns the hold to the balance and writes the closing entry. The caller has already deducted the charge. */
-  #close(payer: Payer, rid: string, reservation: Reservation, kind: EntryKind, record: string): void {
-    const account = this.#accountOf(payer.accountId);
-    account.availableE8 += reservation.amountE8;
-    account.heldE8 -= reservation.amountE8;
-    account.seq += 1;
-    this.#keyThere(payer).heldE8 -= reservation.amountE8;
-    this.#deadlinesOf(payer.accountId).delete(rid);
+  /** Returns the hold to the balance, charges what the reservation cost, and writes the closing entry. */
+  #close({ accountId, keyId }: Payer, rid: string, reservation: Reservation, kind: EntryKind, record: string): void {
+    const { amountE8, chargedE8, shortfallE8, scopes } = reservation;
+    const day = this.book(chainOf(accountId, scopes, keyId), -amountE8, chargedE8);
+    this.#accountOf(accountId).seq += 1;
+    this.#deadlinesOf(accountId).delete(rid);
     reservation.state = STATE_AFTER[kind];
-    const { chargedE8, shortfallE8 } = reservation;
-    this.#reservations.set(rid, { ...closedNow(payer, reservation.state), chargedE8, shortfallE8 });
-    const { accountId, keyId } = payer;
-    this.append({ kind, accountId, keyId, rid, amountE8: -chargedE8, shortfallE8, record: record || undefined });
+    this.#reservations.set(rid, { ...closedNow({ accountId, keyId }, reservation.state), chargedE8, shortfallE8 });
+    this.append({
+      ...{ kind, accountId, keyId, rid, amountE8: -chargedE8, shortfallE8, record: record || undefined },
+      ...(kind === 'charge' && { scopes: scopes || undefined, day }),
+    });
   }
 
   protected append(entry: Omit<OutboxEntry, 'id' | 'seq' | 'postedE8'>): string {
@@ -587,6 +702,7 @@ export class MemoryLedger implements Ledger {
 interface MemorySnapshot {
   readonly accounts: ReadonlyMap<string, AccountState>;
   readonly keys: ReadonlyMap<string, Readonly<MemoryKey>>;
+  readonly scopes: ReadonlyMap<string, Readonly<MemoryScope>>;
   readonly reservations: ReadonlyMap<string, Readonly<Reservation>>;
   readonly deadlines: ReadonlyMap<string, number>;
   readonly outbox: readonly OutboxEntry[];
@@ -595,7 +711,7 @@ interface MemorySnapshot {
 
 function closedNow(payer: { accountId: string; keyId: string | undefined }, state: Reservation['state']): Reservation {
   const { accountId, keyId } = payer;
-  return { accountId, keyId, state, amountE8: 0n, chargedE8: 0n, shortfallE8: 0n, facts: '' };
+  return { accountId, keyId, state, amountE8: 0n, chargedE8: 0n, shortfallE8: 0n, facts: '', scopes: '' };
 }
 
 /** Returns the outcome of a roll (closing one hold and opening the next) if the states of both reservations decide it. Otherwise returns undefined. */

@@ -1,22 +1,24 @@
 import type { Knex } from 'knex';
 import { withoutTimeLimit } from '../storage/silent-connections';
 import { type AccessColumns, accessOf } from './key-access';
-import { dayNumberOf, monthNumberOf } from './key-limits';
 import {
   type AccountSnapshot,
   type AccountStatus,
   CLOSED_MS,
   type ClosedEntry,
   type EntryKind,
+  type KeySettings,
+  type KeySnapshot,
   type KeyStatus,
   type Ledger,
   type OpenHold,
   type PaidIntent,
-  type SpendingWindows,
 } from './ledger';
 import { type KeyLimitColumns, LIMIT_COLUMNS, limitsOfRow } from './limit-fields';
 import { resendCredits } from './outbox/credits';
 import { findWaiting, lockAllShards, type ShipOptions, shipShards } from './outbox/ship';
+import { readScopeSpending, readScopes } from './scope-rows';
+import { NO_SPENDING, type Spending, scopesOf } from './scopes';
 
 /** How many accounts recovery reads at once, with their recently closed reservations. */
 const ACCOUNTS_AT_ONCE = 100;
@@ -37,7 +39,7 @@ export interface RecoverOptions extends ShipOptions {
   readonly ledger: Ledger;
 }
 
-/** Fills the ledger from Postgres if the ledger is empty. Every process does this at its start, with the Redis or the embedded ledger. */
+/** Fills the ledger from Postgres if the ledger is not ready. Every process does this at its start, whether it uses the ledger in Redis or the embedded one. */
 export async function ensureReady(options: RecoverOptions): Promise<void> {
   if (!(await options.ledger.isReady())) await recover(options);
 }
@@ -60,13 +62,13 @@ export async function recover(given: RecoverOptions): Promise<void> {
 }
 
 /**
- * Compares all accounts under a lock and returns their number. Returns undefined if another process has already recovered the ledger.
- * Returns `again` if entries must be shipped first, or if the ledger was lost meanwhile.
+ * Compares all accounts with Postgres under a lock, and returns how many accounts there were. Returns undefined if another process has
+ * already recovered the ledger. Returns `again` if entries must be shipped first, or if the ledger was lost meanwhile.
  */
 function restoreLocked(options: RecoverOptions): Promise<number | 'again' | undefined> {
   const { ledger, database } = options;
-  // Waiting has no timeout, because another process may hold the lock for long. A process that hangs loses the lock, because Postgres ends
-  // transactions that are idle for too long.
+  // Waiting for the lock has no timeout, because another process may rightly hold it for long. If that process hangs, it loses the lock, because
+  // Postgres ends transactions that are idle for too long.
   return withoutTimeLimit(database, async (trx) => {
     await trx.raw('SELECT pg_advisory_xact_lock(?::bigint)', [RECOVERY_LOCK]);
     if (await ledger.isReady()) return undefined;
@@ -128,18 +130,30 @@ async function readAccounts(trx: Knex, after: string): Promise<readonly AccountR
 }
 
 async function readSnapshots(trx: Knex, accounts: readonly AccountRow[]): Promise<readonly AccountSnapshot[]> {
-  const ids = JSON.stringify(accounts.map(({ id }) => id));
-  const keys = groupByAccount(await readKeys(trx, ids));
+  const accountIds = accounts.map(({ id }) => id);
+  const ids = JSON.stringify(accountIds);
+  const keyRows = await readKeys(trx, ids);
+  const scopeRows = await readScopes(trx, accountIds);
+  const spending = await readScopeSpending(trx, [
+    ...accountIds.map((id) => `a:${id}`),
+    ...scopeRows.map(({ scope }) => scope),
+    ...keyRows.map(({ keyId }) => `k:${keyId}`),
+  ]);
+  const spentBy = (scope: string) => spending.get(scope) ?? NO_SPENDING;
+  const keys = groupByAccount(keyRows.map((row) => toKey(row, spentBy(`k:${row.keyId}`))));
+  const scopes = groupByAccount(scopeRows.map((row) => ({ ...row, spending: spentBy(row.scope) })));
   const paid = await readIntents(trx, ids);
   const intents = new Map(paid.map((row) => [row.rid, toIntent(row)]));
   const closed = groupByAccount([...(await readClosed(trx, ids)), ...paid.filter(({ isReported }) => isReported)]);
-  const open = groupByAccount(await readStillOpen(trx, accounts));
+  const open = groupByAccount(await readStillOpen(trx, accounts, new Map(keyRows.map((row) => [row.keyId, row]))));
   return accounts.map(({ id, status, seq, posted }) => ({
     accountId: id,
     status,
     postedE8: BigInt(posted),
     seq: Number(seq),
-    keys: (keys.get(id) ?? []).map(toKey),
+    spending: spentBy(`a:${id}`),
+    scopes: scopes.get(id) ?? [],
+    keys: keys.get(id) ?? [],
     closed: (closed.get(id) ?? []).map((row) => ({ ...toClosed(row), intent: intents.get(row.rid) })),
     open: open.get(id) ?? [],
   }));
@@ -153,10 +167,8 @@ interface KeyRow extends KeyLimitColumns, AccessColumns {
   readonly rev: number;
   readonly allowedModels: readonly string[] | null;
   readonly markup: string | null;
-  readonly spent: string;
-  readonly spentToday: string;
-  readonly spentThisMonth: string;
-  readonly nowMs: string;
+  readonly teamId: string | null;
+  readonly memberId: string | null;
 }
 
 async function readKeys(trx: Knex, accountIds: string): Promise<readonly KeyRow[]> {
@@ -165,49 +177,37 @@ async function readKeys(trx: Knex, accountIds: string): Promise<readonly KeyRow[
             ${LIMIT_COLUMNS.map((column) => `key.${column}`).join(', ')},
             key.rev, key.allowed_models AS "allowedModels", coalesce(key.markup, owner.markup) AS markup,
             key.expires_at, key.allowed_addresses, key.previous_hash, key.previous_until,
-            coalesce(spending.all, 0)::text AS spent, coalesce(spending.today, 0)::text AS "spentToday",
-            coalesce(spending.month, 0)::text AS "spentThisMonth",
-            (extract(epoch FROM now()) * 1000)::bigint::text AS "nowMs"
+            key.team_id::text AS "teamId", key.member_id::text AS "memberId"
      FROM api_keys AS key
      JOIN jsonb_array_elements_text(:accountIds::jsonb) AS account ON key.account_id = account.value::uuid
-     JOIN accounts AS owner ON owner.id = key.account_id
-     LEFT JOIN LATERAL (
-       SELECT sum(spent_e8) AS all, sum(spent_e8) FILTER (WHERE day = (now() AT TIME ZONE 'UTC')::date) AS today,
-         sum(spent_e8) FILTER (WHERE day >= date_trunc('month', now() AT TIME ZONE 'UTC')::date) AS month
-       FROM key_spending WHERE key_id = key.id
-     ) AS spending ON true`,
+     JOIN accounts AS owner ON owner.id = key.account_id`,
     { accountIds },
   );
   return rows;
 }
 
-function toKey(row: KeyRow): AccountSnapshot['keys'][number] {
+function toKey(row: KeyRow, spending: Spending): KeySnapshot {
   return {
     accountId: row.accountId,
     keyId: row.keyId,
     hash: row.hash,
     status: row.status,
     ...limitsOfRow(row),
-    ...(row.daily_limit_e8 === null && row.monthly_limit_e8 === null ? {} : { windows: windowsOf(row) }),
     settings: {
       rev: row.rev,
       name: row.name,
       allowedModels: row.allowedModels ?? undefined,
       markup: row.markup ?? undefined,
       ...accessOf(row),
+      ...ownersOf(row),
     },
-    spentE8: BigInt(row.spent),
+    spending,
   };
 }
 
-function windowsOf({ spentToday, spentThisMonth, nowMs }: KeyRow): SpendingWindows {
-  const now = Number(nowMs);
-  return {
-    day: dayNumberOf(now),
-    daySpentE8: BigInt(spentToday),
-    month: monthNumberOf(now),
-    monthSpentE8: BigInt(spentThisMonth),
-  };
+/** Returns the team and the member to which the calls of a key belong. It leaves out what the key does not have. */
+function ownersOf({ teamId, memberId }: Pick<KeyRow, 'teamId' | 'memberId'>): Pick<KeySettings, 'teamId' | 'memberId'> {
+  return { ...(teamId !== null && { teamId }), ...(memberId !== null && { memberId }) };
 }
 
 interface ClosedRow {
@@ -272,8 +272,15 @@ function toIntent({ requestId, key, body }: IntentRow): PaidIntent {
   return { key, body, requestId };
 }
 
-/** Reads the holds that are still open. A hold whose closing entry exists is closed, even if the sandbox's row in Postgres does not show that yet. */
-async function readStillOpen(trx: Knex, accounts: readonly AccountRow[]): Promise<readonly OpenHold[]> {
+/**
+ * Reads the holds that are still open. A hold whose closing entry exists is closed, even if the sandbox's row in Postgres does not show that
+ * yet. A hold counts in the team and the member that its key has now, because its own are written nowhere.
+ */
+async function readStillOpen(
+  trx: Knex,
+  accounts: readonly AccountRow[],
+  keys: ReadonlyMap<string, KeyRow>,
+): Promise<readonly OpenHold[]> {
   const holds = await readOpenHolds(
     trx,
     accounts.map(({ id }) => id),
@@ -286,7 +293,12 @@ async function readStillOpen(trx: Knex, accounts: readonly AccountRow[]): Promis
     { holds: JSON.stringify(holds.map(({ accountId, rid }) => ({ accountId, rid }))) },
   );
   const closed = new Set(rows.map(({ rid }) => rid));
-  return holds.filter(({ rid }) => !closed.has(rid));
+  return holds
+    .filter(({ rid }) => !closed.has(rid))
+    .map((hold) => {
+      const key = keys.get(hold.keyId);
+      return { ...hold, scopes: key === undefined ? '' : scopesOf(ownersOf(key)) };
+    });
 }
 
 function toClosed({ rid, kind, keyId, amount, shortfall }: ClosedRow): ClosedEntry {
@@ -303,8 +315,11 @@ function groupByAccount<T extends { readonly accountId: string }>(rows: readonly
   return groups;
 }
 
+/** An open hold as its source reports it. Recovery adds the scopes of its key. */
+export type ReportedHold = Omit<OpenHold, 'scopes'>;
+
 /** Returns the open holds without a deadline on these accounts, oldest first, from the database. The caller removes holds that the ledger has closed. */
-export type HoldSource = (database: Knex, accountIds: readonly string[]) => Promise<readonly OpenHold[]>;
+export type HoldSource = (database: Knex, accountIds: readonly string[]) => Promise<readonly ReportedHold[]>;
 
 const sources: HoldSource[] = [];
 
@@ -317,8 +332,8 @@ export function registerHoldSource(source: HoldSource): () => void {
   return () => void sources.splice(sources.indexOf(source), 1);
 }
 
-async function readOpenHolds(database: Knex, accountIds: readonly string[]): Promise<readonly OpenHold[]> {
-  const holds: OpenHold[] = [];
+async function readOpenHolds(database: Knex, accountIds: readonly string[]): Promise<readonly ReportedHold[]> {
+  const holds: ReportedHold[] = [];
   for (const source of sources) holds.push(...(await source(database, accountIds)));
   return holds;
 }

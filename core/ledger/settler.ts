@@ -10,7 +10,7 @@ import type { Spool } from './spool/spool';
 import type { Closing } from './spool/spool-file';
 
 interface Settled {
-  /** The charged amount or, until the ledger answers, the cost that it will charge. */
+  /** The charged amount. Until the ledger answers, it is the cost that the ledger was asked to charge. */
   readonly chargedE8: bigint;
   /** Whether the ledger answered in time. If not, the settler repeats the settle in the background. */
   readonly inTime: boolean;
@@ -47,7 +47,7 @@ const FIRST_PAUSE_MS = 100;
 const MAX_PAUSE_MS = 5_000;
 
 type Answer = { readonly outcome: string };
-/** The ledger gave no outcome; `why` is the reason. */
+/** The result if the ledger gave no outcome; `why` is the reason. */
 type Failure = { readonly outcome: 'none'; readonly why: string };
 
 /** Creates a settler. It may repeat an operation, because the reservation's id makes that safe. The spool retries what the settler gives up. */
@@ -57,7 +57,7 @@ export function createSettler(options: SettlerOptions): Settler {
   const sleepers = new Set<() => void>();
   let stopped = false;
   let repeating = 0;
-  /** How many closings wait until the spool has written them. */
+  /** How many settles and releases wait until the spool has written them to the disk. */
   let keeping = 0;
 
   const pause = (ms: number) =>
@@ -135,8 +135,8 @@ export function createSettler(options: SettlerOptions): Settler {
     });
 
   /**
-   * Keeps a settle or release on disk, then sends it to the ledger. `read` gets the outcome at once if the ledger answers at once.
-   * Otherwise this retries until there is an outcome, and `read` gets `late()` if that takes too long.
+   * Writes a settle or release to the disk, then sends it to the ledger. If the ledger answers at once, `read` gets the outcome at once.
+   * Otherwise the settler retries until there is an outcome; if that takes too long, `read` gets `late()`.
    */
   const close = <T extends Answer, S, R>(
     line: Closing,
@@ -157,7 +157,8 @@ export function createSettler(options: SettlerOptions): Settler {
   const settled = (request: SettleRequest, answer: SettleOutcome | undefined): Settled => {
     const { rid, costE8 } = request;
     if (answer?.outcome === 'settled') {
-      // The caller learns the reduced charge. The spool keeps that charge, too, so that it does not charge more if the ledger loses this settle.
+      // The caller gets the reduced charge. The spool also keeps that charge instead of the cost. If the ledger loses this settle, the repetition
+      // then does not charge more.
       if (answer.shortfallE8 > 0n) void spool?.keep({ ...closingOf('settle', request), costE8: answer.chargedE8 });
       shipper.nudge(request.accountId);
       return { chargedE8: answer.chargedE8, inTime: true };

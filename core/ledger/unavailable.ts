@@ -1,7 +1,7 @@
 import { fail, type GatewayError } from '../base/errors';
 import { LedgerUnavailable } from './ledger';
 
-/** Returns the error that a client gets while the ledger is unavailable or being filled. */
+/** Returns the error that a client gets while the ledger is unavailable or is being restored from Postgres. */
 export function ledgerUnavailable(cause?: unknown): GatewayError {
   return fail('LEDGER_UNAVAILABLE', { retryAfterSeconds: 1, cause });
 }

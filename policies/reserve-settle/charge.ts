@@ -110,8 +110,9 @@ export function judgeUsage(
 }
 
 /**
- * Returns whether the call's own limits rule out the report: more output, or more input than the context window in each run. A cost above
- * the hold can only come from input, and only if the body points outside of itself. Otherwise the report is impossible.
+ * Returns whether the reported usage is impossible for the call: more output than its limit, or more input than the context window in each
+ * run. A cost above the hold can only come from input, and only if the body points to content outside of itself. Otherwise the report is
+ * impossible.
  */
 function cannotBe(ending: Charged, request: ModelRequest, excessE8: bigint): boolean {
   if (ending.isEstimate) return false;
@@ -154,8 +155,8 @@ function warnOnce(what: string, facts: object, message: string): void {
 const PLAIN_NAME = /^[A-Za-z][A-Za-z0-9_.() -]{0,63}$/;
 
 /**
- * Logs the names in a request that no table and no called upstream knows. Returns whether there are any; for a call that reached no
- * upstream, every name in no table counts.
+ * Logs the names in a request that neither the gateway nor the settings of a called upstream know. Returns whether there are any. For a
+ * call that reached no upstream, every name that the gateway does not know counts.
  */
 export function noteUnknownMembers({ made }: Pick<CallFacts, 'made'>, { reading, protocol }: ModelRequest): boolean {
   const names = reading.unknownMembers;
@@ -173,7 +174,7 @@ export function noteUnknownMembers({ made }: Pick<CallFacts, 'made'>, { reading,
   return isUnknown;
 }
 
-/** Adds usage that the vendor charges per call but does not report, such as the search of a Chat call. */
+/** Adds usage that the vendor charges per call but does not report, such as the web search of a Chat call. */
 export function withUnreported(ending: Charged, { reading: { toolUses } }: Pick<ModelRequest, 'reading'>): Charged {
   if (toolUses === undefined) return ending;
   const missing = toolUses.filter(

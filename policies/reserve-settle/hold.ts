@@ -10,7 +10,7 @@ import { type CostFactors, furtherPassesOf, piecesOf, pointsOutside } from '../.
 /** The factor below which a rough cost is surely lower than another one, in spite of rounding. */
 const SURELY_LESS = 1 - 1e-9;
 
-/** The rough costs for the current hold. Every hold reuses this memory. */
+/** The rough costs (plain numbers) of the candidates for the hold that is being computed. Every hold reuses this memory. */
 let roughs = new Float64Array(64);
 
 /**
@@ -31,7 +31,7 @@ export function holdFor(request: ModelRequest, candidates: readonly Candidate[])
   }
   let holdE8 = 0n;
   for (let at = 0; at < count; at += 1) {
-    // Rough costs ignore tiers, speeds, regions, tool uses and extras.
+    // Rough costs ignore tiers, speeds, regions, tool uses and separately charged features.
     if (isPlain && (roughs[at] as number) < dearest * SURELY_LESS) continue;
     const costE8 = exactHold(request, candidates[at] as Candidate);
     if (costE8 > holdE8) holdE8 = costE8;
@@ -54,7 +54,7 @@ function plainHold(request: ModelRequest, candidate: Candidate): bigint {
   const input = inputTokens(request, candidate, model);
   const output = outputTokens(request, model);
   const cacheWrites = cacheWritesAt(request, candidate);
-  // The rough prices are the exact ones as plain numbers, so a sum below 2^53 is exact, too.
+  // The rough prices are plain numbers with the values of the exact prices. A sum below 2^53 is therefore exact, too.
   const costE14 = input * rough.maxInputRate[cacheWrites] + output * rough.maxOutputRate;
   if (costE14 <= Number.MAX_SAFE_INTEGER) return BigInt(e8RoundedUp(costE14));
   return maxCost(input, output, model.price.possible, cacheWrites);
@@ -94,8 +94,8 @@ export function tokensFor(request: ModelRequest, candidates: readonly Candidate[
 }
 
 /**
- * Returns the most tokens that a truthful vendor can report for a call at a candidate. If the body points outside of itself, the input may
- * exceed the held input, up to the context window.
+ * Returns the most tokens that a truthful vendor can report for a call at a candidate. If the body refers to content outside of itself, the
+ * input may exceed the input that the hold covers, up to the context window.
  */
 export function maxReportedTokens(
   request: ModelRequest,
@@ -135,7 +135,7 @@ function roughCost(request: ModelRequest, candidate: Candidate): number {
   );
 }
 
-/** Returns how a candidate may write its cache. Vendors of protocols other than Messages write it without request, whatever a translated call says. */
+/** Returns how a candidate may write its prompt cache. Vendors of protocols other than Messages write it unprompted, even for a translated call. */
 function cacheWritesAt({ reading: { cacheWrites } }: ModelRequest, { dialect }: Candidate): CacheWrites {
   return cacheWrites === 'none' && dialect !== undefined && dialect !== 'messages' ? 'minutes' : cacheWrites;
 }
@@ -156,7 +156,7 @@ function inputTokens(
   model: ModelEntry,
 ): number {
   const context = model.context * inputs;
-  // Vendors of Messages add their own text to calls with tools. A call in another protocol may not have counted this text.
+  // Vendors of Messages add their own text to calls with tools. The estimate of a call that came in another protocol may not include this text.
   const overhead = dialect === undefined || !reading.hasTools ? 0 : model.toolOverheadTokens;
   const ofBody = isWholeContext(reading, model, upstream)
     ? context
@@ -208,7 +208,7 @@ function outputTokens(
   return ofAnswer * choices + reading.furtherAnswers * maxOutput;
 }
 
-/** The minimum output limit of a call whose limit is lowered because its money is short, in tokens per choice. */
+/** The lowest output limit, in tokens per choice, to which the gateway reduces a call if the money does not cover a higher limit. */
 const MIN_OUTPUT = 1_024;
 
 /** Returns the smallest hold with which the gateway serves a call; undefined for a call that has no output limit. */
@@ -218,7 +218,10 @@ export function minHold(request: ModelRequest, candidates: readonly Candidate[])
   return holdFor({ ...request, maxOutputTokens }, candidates);
 }
 
-/** Returns the call with the highest output limit that this hold covers. `heldE8` is at least the smallest hold. */
+/**
+ * Returns the call with the highest output limit that the hold `heldE8` covers. `heldE8` is at least the smallest hold that the gateway
+ * accepts for the call.
+ */
 export function clampTo(heldE8: bigint, request: ModelRequest, candidates: readonly Candidate[]): ModelRequest {
   // If the client named no limit, the gateway writes one that every candidate accepts.
   const asked =
@@ -233,7 +236,7 @@ export function clampTo(heldE8: bigint, request: ModelRequest, candidates: reado
   return limitedTo(most, request);
 }
 
-/** Returns the call with an output limit in its body. If the client named none, the gateway writes one that every candidate accepts. */
+/** Returns the call with an output limit in its body: the client's own, or a limit that every candidate accepts if the client named none. */
 export function withLimit(request: ModelRequest, candidates: readonly Candidate[]): ModelRequest {
   if (request.maxOutputTokens !== undefined || request.operation !== undefined) return request;
   return limitedTo(minOfMaxOutputs(candidates), request);
@@ -243,7 +246,7 @@ function minOfMaxOutputs(candidates: readonly Candidate[]): number {
   return Math.min(...candidates.map(({ model }) => model.maxOutput));
 }
 
-/** Returns the call with this output limit in the members that the client used. A lower limit of the client is never raised. */
+/** Returns the call with the output limit `maxOutputTokens`, written into the members that the client used. A lower limit of the client stays. */
 function limitedTo(maxOutputTokens: number, request: ModelRequest): ModelRequest {
   const limits: readonly string[] = PROTOCOLS[request.protocol].limits;
   const usual = limits.slice(0, 1);

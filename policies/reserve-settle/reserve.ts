@@ -1,6 +1,7 @@
 import { createHash, hash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { rateLimited } from '../../core/accounts/identify';
+import { missingMoney } from '../../core/accounts/missing-money';
 import { ERRORS, fail, type GatewayError } from '../../core/base/errors';
 import { andThen, type MaybeLater } from '../../core/base/maybe-later';
 import { formatUsd } from '../../core/base/money';
@@ -26,7 +27,7 @@ interface ReserveSettings {
   readonly withoutLimit: 'hold' | 'insert';
 }
 
-/** The call in the form for upstreams, and the hold that covers it at the customer's prices. */
+/** The call as upstreams receive it, and the hold that covers the call at the customer's prices. */
 export interface Covered extends CustomerCandidates<Candidate> {
   readonly request: ModelRequest;
   readonly heldE8: bigint;
@@ -81,7 +82,7 @@ function openHere(
   return request.stream || !('rid' in outcome) ? undefined : answers?.whenEnded(outcome.rid);
 }
 
-/** Waits until the first of the two calls has settled. @throws ClientLeft */
+/** Waits until the first call, which `call` repeats, has settled. @throws ClientLeft */
 function endOf(first: Promise<void>, call: PayingCall): Promise<void> {
   return new Promise((resolve, reject) => {
     const stopListening = call.onLeave(() => reject(new ClientLeft()));
@@ -93,7 +94,7 @@ function endOf(first: Promise<void>, call: PayingCall): Promise<void> {
 }
 
 /**
- * Returns the candidates at the customer's prices.
+ * Returns the call's candidates with the customer's prices.
  * @throws MODEL_NOT_PRICED if the customer has no price for something that the call requests
  */
 function atPricesOf({ catalog }: Gateway, call: PayingCall, { markup }: KeySettings): CustomerCandidates<Candidate> {
@@ -251,9 +252,8 @@ function refusalOf(outcome: Refused, requiredE8: bigint): GatewayError {
     case 'frozen':
       return fail('FORBIDDEN', { message: 'This account is frozen. Ask the operator of the gateway.' });
     case 'insufficient_balance':
-      return fail('INSUFFICIENT_BALANCE', { details: amounts(requiredE8, outcome.availableE8) });
-    case 'key_limit_exceeded':
-      return fail('KEY_LIMIT_EXCEEDED', { details: amounts(requiredE8, outcome.availableE8) });
+    case 'limit_exceeded':
+      return missingMoney(outcome, requiredE8);
     case 'intent_conflict':
       return fail('IDEMPOTENCY_CONFLICT', {
         param: IDEMPOTENCY_HEADER,
@@ -285,8 +285,4 @@ function refusalOf(outcome: Refused, requiredE8: bigint): GatewayError {
         cause: new Error(`the ledger answered a new reservation with ${outcome.outcome}`),
       });
   }
-}
-
-function amounts(requiredE8: bigint, availableE8: bigint): Record<string, string> {
-  return { requiredUsd: formatUsd(requiredE8), availableUsd: formatUsd(availableE8) };
 }

@@ -86,7 +86,7 @@ export function openReservation(
     if (candidate.dialect !== undefined) flags.push('translated');
     if (call.facts.weakened.length > 0) flags.push('weakened');
     const record = recordOf({ billing, usage: recordedUsage(charged), flags, excessE8 });
-    // A suspect report must not use up the key's limit of tokens.
+    // A suspect usage report must not use up the API key's token limit.
     const tokens = isSuspect ? Math.min(tokensUsed(ending), tokensFor(request, call.candidates)) : tokensUsed(ending);
     return gateway.settler.settle({ rid, accountId, keyId, costE8, record, tokens }, ({ chargedE8 }) => {
       call.facts.costE8 = chargedE8;
@@ -103,7 +103,7 @@ function tokensUsed({ usage }: Charged): number {
 
 /**
  * Stores the ids of objects that the answer creates for the account, before the client receives the end of the answer. The client may name
- * them immediately, at another node too.
+ * these objects immediately, and on another node.
  */
 function keepNewIds(
   { vendorResources }: Gateway,
@@ -126,7 +126,7 @@ function keepNewIds(
   return vendorResources.add(objects);
 }
 
-/** Unknown token counts. They stand for an answer with content of the vendor's tools, such as an image, which reported tokens do not include. */
+/** Unknown token counts, for an answer with content of the vendor's tools, such as an image. The reported tokens do not include such content. */
 const UNKNOWN = { inputTokens: undefined, outputTokens: undefined };
 
 /** Returns the reported tokens; undefined if the gateway only estimated them, because an estimate is no upper bound. */

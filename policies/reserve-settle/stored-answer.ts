@@ -60,7 +60,7 @@ function storableAnswer(call: PayingCall): StoredAnswer | undefined {
   return { status: answer.status, headers, body: copyOf(answer.bytes) };
 }
 
-/** Copies bytes, because they may be a view into a larger buffer, which would then stay in memory. */
+/** Copies the bytes of an answer. They may be a view into a larger buffer, which would then stay in memory as long as the answer. */
 function copyOf(bytes: Buffer): Buffer {
   const copy = Buffer.allocUnsafeSlow(bytes.length);
   bytes.copy(copy);

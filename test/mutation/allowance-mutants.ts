@@ -62,14 +62,14 @@ export const ALLOWANCE_MUTANTS: readonly SourceMutant[] = [
   {
     name: 'a recall is not awaited',
     file: 'core/ledger/redis/recalls.ts',
-    from: 'if ((await countLive(accountId, keyId)) === 0) return;',
-    to: 'if ((await countLive(accountId, keyId)) >= 0) return;',
+    from: 'if ((await countLive(accountId, scope)) === 0) return;',
+    to: 'if ((await countLive(accountId, scope)) >= 0) return;',
     story: SIMULATION,
   },
   {
     name: 'an allowance is missing in held',
     file: 'core/ledger/redis/allowances.lua',
-    from: "  add(account, 'held', held)\n",
+    from: "    add(name, 'held', held)\n",
     to: '',
     story: AT_NODES,
   },

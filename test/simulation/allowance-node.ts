@@ -5,6 +5,7 @@ import type { LeaseTimes } from '../../core/ledger/lease-times';
 import { startLeases } from '../../core/ledger/leases';
 import { type Ledger, LedgerUnavailable, type OutboxEntry } from '../../core/ledger/ledger';
 import { startShipper } from '../../core/ledger/outbox/shipper';
+import type { ScriptAnswer } from '../../core/ledger/redis/connection';
 import { Recalls } from '../../core/ledger/redis/recalls';
 import { createSettler } from '../../core/ledger/settler';
 import { openSpool } from '../../core/ledger/spool/spool';
@@ -126,8 +127,8 @@ export class AllowanceNode {
     const lost = () => new LedgerUnavailable('simulated');
     const ask = <T>(name: string, work: (store: ModelLedger) => Promise<T>) =>
       this.#send(name, () => atStore(work), lost);
-    const countLive = (accountId: string, keyId?: string) =>
-      ask('recall', async (store) => store.countLive(accountId, keyId));
+    const countLive = (accountId: string, scope: string) =>
+      ask('recall', async (store) => store.countLive(accountId, scope));
     const recalls = new Recalls({ waitMs: recallWaitMs, publish, countLive });
     const plain = (name: string, args: unknown[]) =>
       ask(name, async (store) => Reflect.apply(Reflect.get(store, name), store, args) as unknown);
@@ -139,13 +140,15 @@ export class AllowanceNode {
     const known: Partial<Store> = {
       setAccount: async (accountId, status) => {
         const done = ask('', (store) => store.setAccount(accountId, status).then(() => true));
-        await done.catch((error) => (error instanceof Recalling ? recalls.allBack(accountId) : Promise.reject(error)));
+        await done.catch((error) =>
+          error instanceof Recalling ? recalls.allBack(accountId, `a:${accountId}`) : Promise.reject(error),
+        );
       },
       setKey: async (request) => {
         const { accountId, keyId } = request;
         const done = ask('', (store) => store.setKey(request).then(() => true));
         await done.catch((error) =>
-          error instanceof Recalling ? recalls.allBack(accountId, keyId) : Promise.reject(error),
+          error instanceof Recalling ? recalls.allBack(accountId, `k:${keyId}`) : Promise.reject(error),
         );
       },
       recall: publish,
@@ -172,8 +175,14 @@ export class AllowanceNode {
         Reflect.get(those, name) ??
         (async (...args: [{ accountId: string }]) => {
           if (!WANTING.has(name)) return plain(name, args);
-          const again = () => orRecalling(name, args);
-          return (await again()) ?? recalls.whileRecalling(args[0].accountId, again);
+          let done: unknown;
+          const again = async (): Promise<ScriptAnswer> => {
+            done = await orRecalling(name, args);
+            return [done === undefined ? 'recalling' : 'done'];
+          };
+          const first = await again();
+          if (first[0] === 'recalling') await recalls.whileRecalling(args[0].accountId, first, again);
+          return done;
         }),
     });
   }

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { RECALL_WAIT_MS } from '../../core/ledger/allowances/allowance-store';
 import { leaseTimes } from '../../core/ledger/lease-times';
 import type { AccountStatus, Payer } from '../../core/ledger/ledger';
+import { newScope } from '../../core/ledger/scopes';
 import { shardOf } from '../../core/ledger/shard';
 import type { Opening } from '../../core/ledger/spool/spool-file';
 import { ModelLedger } from '../support/model-ledger';
@@ -290,7 +291,7 @@ class AllowanceStory {
     try {
       const request = { ...payer, rid, amountE8, keyRev: 0, lifetimeMs: leaseMs, facts: record('expired') };
       const { outcome } = await node.ledger.reserve(request);
-      if (outcome === 'insufficient_balance' || outcome === 'key_limit_exceeded')
+      if (outcome === 'insufficient_balance' || outcome === 'limit_exceeded')
         this.#mayRefuse(asking, amountE8, `reserve ${rid} ${outcome}`);
       if (outcome !== 'reserved') {
         this.#asking.delete(asking);
@@ -436,7 +437,7 @@ class AllowanceStory {
   /** Updates the lowest amount that one ledger may have had available, given all calls between their begin and their end. */
   #measure(asking: Asking): void {
     const { accountId, keyId } = asking.payer;
-    const { accounts, keys, reservations } = this.#store.snapshot();
+    const { accounts, keys, scopes, reservations } = this.#store.snapshot();
     const account = accounts.get(accountId);
     const key = keys.get(keyId);
     if (account === undefined || key === undefined) return;
@@ -463,7 +464,8 @@ class AllowanceStory {
     for (const [generation, al] of known ?? [])
       if (!living.has(generation) || this.#isGone(generation))
         hold(al.keyId, al.state === 'live' ? al.openE8 : al.totalE8);
-    const room = key.limitE8 === undefined ? 10n ** 15n : key.limitE8 - key.spentE8 - heldByKeyE8;
+    const spentE8 = scopes.get(`k:${keyId}`)?.spending.spentE8.total ?? 0n;
+    const room = key.limitE8 === undefined ? 10n ** 15n : key.limitE8 - spentE8 - heldByKeyE8;
     const availableE8 = account.postedE8 - heldE8;
     const minE8 = availableE8 < room ? availableE8 : room;
     if (minE8 < asking.minE8) asking.minE8 = minE8;
@@ -494,7 +496,7 @@ class AllowanceStory {
 
   /** Checks every invariant after each step of the ledger. */
   #look(): void {
-    const { accounts, keys, reservations } = this.#store.snapshot();
+    const { accounts, keys, scopes, reservations } = this.#store.snapshot();
     const { accountId } = this.#account;
     const account = accounts.get(accountId);
     const open = [...reservations.values()].filter(({ state }) => state === 'open');
@@ -511,8 +513,9 @@ class AllowanceStory {
       if (account.heldE8 !== sumOf(undefined)) this.#fail('held is not what is open and in allowances');
     }
     for (const [keyId, key] of keys) {
-      if (key.heldE8 !== sumOf(keyId)) this.#fail('what a key holds is not what is open and in allowances');
-      const isOver = key.limitE8 !== undefined && key.spentE8 + key.heldE8 > key.limitE8;
+      const { heldE8, spending } = scopes.get(`k:${keyId}`) ?? newScope();
+      if (heldE8 !== sumOf(keyId)) this.#fail('what a key holds is not what is open and in allowances');
+      const isOver = key.limitE8 !== undefined && spending.spentE8.total + heldE8 > key.limitE8;
       if (isOver && this.#figures.failovers === 0) this.#fail('a key is above its limit');
     }
     for (const entry of this.#store.snapshot().outbox) {

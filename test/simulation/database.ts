@@ -3,6 +3,7 @@ import type { ReportedCall } from '../../core/ledger/allowances/reported-calls';
 import { smallest } from '../../core/ledger/amount';
 import { type AccountStatus, CLOSED_MS, type Intent, type KeyStatus, type OutboxEntry } from '../../core/ledger/ledger';
 import { changeLimits } from '../../core/ledger/limit-fields';
+import { chainOf, dayNumberOf, LIMIT_WINDOWS, newScope, type Scope, spend } from '../../core/ledger/scopes';
 import { ALL_SHARDS } from '../../core/ledger/shard';
 
 export interface EntryRow {
@@ -14,6 +15,9 @@ export interface EntryRow {
   readonly amountE8: string;
   readonly postedE8: string;
   readonly shortfallE8: string;
+  readonly scopes: string | null;
+  /** The day on which a charge counts, for example 2026-11-29. */
+  readonly day: string;
   readonly writtenAt: number;
 }
 
@@ -61,6 +65,8 @@ const PARTS = [
   'INSERT INTO usage_records',
   'FROM accounts AS account LEFT JOIN ledger_accounts',
   'FROM api_keys AS key',
+  'JOIN scopes USING',
+  'FROM scope_spending',
   'entry.written_at >',
   'FROM usage_records',
   'FROM credits AS credit',
@@ -152,6 +158,8 @@ export class SimulatedDatabase {
         return this.#ends(values['after'] ?? '');
       case 'FROM api_keys AS key':
         return this.#keys();
+      case 'FROM scope_spending':
+        return this.#spending(new Set(list<string>('scopes')));
       case 'entry.written_at >':
         return this.#closedLately();
       case 'FROM usage_records':
@@ -165,7 +173,8 @@ export class SimulatedDatabase {
       case 'AS closing ON true':
         return list<{ rid: string }>('reservations').filter(({ rid }) => this.#closedBy.has(rid));
       case 'SET LOCAL':
-      // Holds of sandboxes, whose plugin is not part of the simulation.
+      // The simulation has no teams, members and budgets, and no sandboxes.
+      case 'JOIN scopes USING':
       case 'FROM billing_periods AS period':
         return [];
     }
@@ -267,14 +276,28 @@ export class SimulatedDatabase {
       allowed_addresses: null,
       previous_hash: null,
       previous_until: null,
+      teamId: null,
+      memberId: null,
       ...changeLimits({ limitE8 }),
-      spent: String(this.#spentBy(keyId)),
     }));
   }
 
-  #spentBy(keyId: string): bigint {
-    const charges = [...this.entries.values()].filter((entry) => entry.keyId === keyId && entry.kind === 'charge');
-    return charges.reduce((sum, { amountE8 }) => sum - BigInt(amountE8), 0n);
+  #spending(wanted: ReadonlySet<string>): object[] {
+    const found = new Map<string, Scope>();
+    const charges = [...this.entries.values()].filter(({ kind, amountE8 }) => kind === 'charge' && amountE8 !== '0');
+    charges.sort((one, other) => (one.day < other.day ? -1 : Number(one.day > other.day)));
+    for (const { accountId, scopes, keyId, amountE8, day } of charges) {
+      for (const name of chainOf(accountId, scopes ?? '', keyId ?? '')) {
+        if (!wanted.has(name)) continue;
+        const scope = found.get(name) ?? newScope();
+        found.set(name, scope);
+        spend(scope, -BigInt(amountE8), dayNumberOf(Date.parse(day)));
+      }
+    }
+    return [...found].map(([scope, { spending }]) => {
+      const texts = LIMIT_WINDOWS.map((window) => [window, String(spending.spentE8[window])]);
+      return { scope, lastDay: spending.day, ...Object.fromEntries(texts) };
+    });
   }
 
   #closedLately(): object[] {

@@ -8,7 +8,6 @@ import type {
 } from '../../core/ledger/allowances/allowance-store';
 import { readCalls } from '../../core/ledger/allowances/reported-calls';
 import { smallest } from '../../core/ledger/amount';
-import { countSpending, remainingOf } from '../../core/ledger/key-limits';
 import {
   type AccountSnapshot,
   type AccountState,
@@ -25,16 +24,21 @@ import {
   type ReserveRequest,
   type RollOutcome,
   type RollRequest,
+  type ScopeState,
   type SetKeyRequest,
+  type SetScopeRequest,
   type SettleRequest,
   WrongPayer,
 } from '../../core/ledger/ledger';
 import { limitsOf } from '../../core/ledger/limit-fields';
 import { type MemoryKey, MemoryLedger } from '../../core/ledger/memory-ledger';
+import { chainOf, LIMIT_WINDOWS, type Scope, scopesOf } from '../../core/ledger/scopes';
 import { shardOf } from '../../core/ledger/shard';
 
 export interface ModelAllowance {
   readonly keyId: string;
+  /** Its scopes beside account and key, separated by spaces. */
+  readonly scopes: string;
   state: 'live' | 'draining' | 'closed';
   sequence: number;
   digest: string;
@@ -83,44 +87,63 @@ export class ModelLedger extends MemoryLedger implements AllowanceStore {
   }
 
   override async reserve(request: ReserveRequest): Promise<ReserveOutcome> {
-    return this.#recalling(request, await super.reserve(request), () => super.reserve(request));
+    const { amountE8, minE8 = amountE8 } = request;
+    return this.#recalling(request, await super.reserve(request), minE8, () => super.reserve(request));
   }
 
   override async renew(request: RenewRequest): Promise<RenewOutcome> {
-    return this.#recalling(request, await super.renew(request), () => super.renew(request));
+    const { scopes = '', amountE8 = 0n } = this.snapshot().reservations.get(request.rid) ?? {};
+    const moreE8 = (request.amountE8 ?? 0n) - amountE8;
+    return this.#recalling(request, await super.renew(request), moreE8, () => super.renew(request), scopes);
   }
 
   override async roll(request: RollRequest): Promise<RollOutcome> {
-    return this.#recalling(request, await super.roll(request), () => super.roll(request));
+    const heldE8 = this.snapshot().reservations.get(request.rid)?.amountE8 ?? 0n;
+    const moreE8 = request.next.amountE8 - heldE8 + request.costE8;
+    return this.#recalling(request, await super.roll(request), moreE8, () => super.roll(request));
   }
 
   override async credit(request: CreditRequest): Promise<CreditOutcome> {
-    return this.#recalling({ ...request, keyId: '' }, await super.credit(request), () => super.credit(request));
+    const { accountId, amountE8 } = request;
+    const answer = await super.credit(request);
+    if (answer.outcome !== 'insufficient_balance') return answer;
+    this.#recallFor(accountId, this.shortIn([`a:${accountId}`], this.#availableOf(accountId), -amountE8));
+    return super.credit(request);
   }
 
   /** Repeats an operation after a recall. A refused operation has written nothing. */
   async #recalling<T extends { readonly outcome: string }>(
-    payer: Payer,
+    { accountId, keyId }: Payer,
     answer: T,
+    missingE8: bigint,
     again: () => Promise<T>,
+    scopes = scopesOf(this.keys.get(keyId)?.settings ?? {}),
   ): Promise<T> {
-    const isAccountShort = answer.outcome === 'insufficient_balance';
-    if (!isAccountShort && answer.outcome !== 'key_limit_exceeded') return answer;
-    this.#recallFor(payer, isAccountShort);
+    if (answer.outcome !== 'insufficient_balance' && answer.outcome !== 'limit_exceeded') return answer;
+    this.#recallFor(
+      accountId,
+      this.shortIn(chainOf(accountId, scopes, keyId), this.#availableOf(accountId), missingE8),
+    );
     return again();
   }
 
-  protected override affordable(request: SettleRequest, holdE8: bigint): bigint {
-    const { accountId, costE8 } = request;
-    const availableE8 = this.accounts.get(accountId)?.availableE8 ?? 0n;
-    if (super.affordable(request, holdE8) < costE8) this.#recallFor(request, costE8 - holdE8 > availableE8);
-    return super.affordable(request, holdE8);
+  protected override affordable(request: SettleRequest, holdE8: bigint, scopes: string): bigint {
+    const { accountId, keyId, costE8 } = request;
+    if (super.affordable(request, holdE8, scopes) < costE8) {
+      const chain = chainOf(accountId, scopes, keyId);
+      this.#recallFor(accountId, this.shortIn(chain, this.#availableOf(accountId), costE8 - holdE8));
+    }
+    return super.affordable(request, holdE8, scopes);
+  }
+
+  #availableOf(accountId: string): bigint {
+    return this.accounts.get(accountId)?.availableE8 ?? 0n;
   }
 
   override async setAccount(accountId: string, status: AccountStatus): Promise<void> {
     const before = this.accounts.get(accountId)?.status;
     await super.setAccount(accountId, status);
-    if (before !== status || this.#isRecalled(accountId) || this.#isLost(accountId)) this.#recall(accountId, undefined);
+    this.#recallIf(before !== status, accountId, `a:${accountId}`);
   }
 
   override async setKey(request: SetKeyRequest): Promise<void> {
@@ -129,8 +152,21 @@ export class ModelLedger extends MemoryLedger implements AllowanceStore {
     await super.setKey(request);
     const after = this.keys.get(keyId);
     if (after === undefined || after.settings.rev > settings.rev) return;
-    if (rulesOf(after) !== before || this.#isRecalled(accountId) || this.#isLost(accountId))
-      this.#recall(accountId, keyId);
+    this.#recallIf(rulesOf(after) !== before, accountId, `k:${keyId}`);
+  }
+
+  override async setScope(request: SetScopeRequest): Promise<void> {
+    const { accountId, scope } = request;
+    const before = settingsOf(this.scopes.get(scope));
+    await super.setScope(request);
+    if ((this.scopes.get(scope)?.rev ?? 0) > request.rev) return;
+    this.#recallIf(settingsOf(this.scopes.get(scope)) !== before, accountId, scope);
+  }
+
+  /** @throws Recalling if a change of a scope, or an earlier one, must wait for its live allowances */
+  #recallIf(isOther: boolean, accountId: string, scope: string): void {
+    if (!isOther && !this.#isRecalled([scope]) && !this.#isLost(accountId)) return;
+    if (this.countLive(accountId, scope) > 0) throw new Recalling('nodes may admit calls');
   }
 
   override async restore(snapshots: readonly AccountSnapshot[]): Promise<void> {
@@ -139,11 +175,11 @@ export class ModelLedger extends MemoryLedger implements AllowanceStore {
     for (const { accountId } of snapshots) {
       this.lostUntil.set(accountId, this.now() + LEASE_MS);
       if (before.get(accountId) === this.accounts.get(accountId)) {
-        if (this.#liveOf(accountId).length > 0) this.#mark(accountId);
+        if (this.#liveOf(accountId).length > 0) this.#mark([`a:${accountId}`]);
         continue;
       }
       this.allowances.delete(accountId);
-      this.recalledUntil.delete(accountId);
+      for (const [name, { accountId: owner }] of this.scopes) if (owner === accountId) this.recalledUntil.delete(name);
       this.lookAt.delete(accountId);
     }
   }
@@ -156,7 +192,12 @@ export class ModelLedger extends MemoryLedger implements AllowanceStore {
 
   override async readKey(payer: Payer): Promise<KeyState | undefined> {
     const key = await super.readKey(payer);
-    return key && { ...key, heldE8: key.heldE8 - this.freeOf(payer.accountId, payer.keyId) };
+    return key && { ...key, heldE8: key.heldE8 - this.freeOf(payer.accountId, `k:${payer.keyId}`) };
+  }
+
+  override async readScope(accountId: string, name: string): Promise<ScopeState | undefined> {
+    const scope = await super.readScope(accountId, name);
+    return scope && { ...scope, heldE8: scope.heldE8 - this.freeOf(accountId, name) };
   }
 
   override async due(shards: readonly number[], limit: number): Promise<readonly (Payer & { readonly rid: string })[]> {
@@ -183,17 +224,12 @@ export class ModelLedger extends MemoryLedger implements AllowanceStore {
     if (account.status !== 'active') return { outcome: 'frozen' };
     if (key.settings.rev > request.keyRev) return { outcome: 'stale_key' };
     if (isLimitedByMinute(key)) return { outcome: 'limited' };
-    if (this.#isRecalled(accountId)) return { outcome: 'recalled' };
-    const live = BigInt(this.#liveOf(accountId).length + 1);
-    const most = smallest(
-      account.availableE8 - besideE8,
-      remainingOf(key, this.now()) - besideE8,
-      account.availableE8 / (SHARE * live),
-    );
-    const freeE8 = smallest(wantE8, most);
+    const scopes = scopesOf(key.settings);
+    if (this.#isRecalled(chainOf(accountId, scopes, keyId))) return { outcome: 'recalled' };
+    const freeE8 = atLeast0(smallest(wantE8, this.#shareOf({ keyId, scopes }, { accountId, besideE8, hasE8: 0n })));
     if (freeE8 < minE8) return { outcome: 'too_little' };
     const untilMs = this.now() + leaseMs;
-    const opened = { keyId, sequence: 0, digest: '-', totalE8: 0n, openE8: 0n, untilMs, entry: undefined };
+    const opened = { keyId, scopes, sequence: 0, digest: '-', totalE8: 0n, openE8: 0n, untilMs, entry: undefined };
     const allowance: ModelAllowance = { ...opened, state: 'live' };
     this.#of(accountId).set(generation, allowance);
     this.#hold(accountId, allowance, freeE8);
@@ -215,7 +251,7 @@ export class ModelLedger extends MemoryLedger implements AllowanceStore {
       key.status === 'active' &&
       key.settings.rev <= request.keyRev &&
       !isLimitedByMinute(key) &&
-      !this.#isRecalled(accountId);
+      !this.#isRecalled(chainOf(accountId, al.scopes, al.keyId));
     if (sequence === al.sequence && al.digest !== digest) return { outcome: 'other_report' };
     if (sequence <= al.sequence) {
       const renews = al.state === 'live' && mayAdmit;
@@ -226,10 +262,15 @@ export class ModelLedger extends MemoryLedger implements AllowanceStore {
 
     const covered = account.status === 'active' || request.isSettling ? openE8 : smallest(openE8, al.openE8);
     const missingE8 = atLeast0(costE8 + covered - al.totalE8);
-    const isShort = missingE8 > 0n && missingE8 > smallest(account.availableE8, remainingOf(key, this.now()));
-    if (request.isPatient && isShort && this.#recallOthers(request, missingE8 > account.availableE8))
+    const chain = chainOf(accountId, al.scopes, al.keyId);
+    const isShort = missingE8 > 0n && missingE8 > smallest(account.availableE8, this.roomIn(chain));
+    if (
+      request.isPatient &&
+      isShort &&
+      this.#recallOthers(request, this.shortIn(chain, account.availableE8, missingE8))
+    )
       return { outcome: 'recalling' };
-    this.#hold(accountId, al, atLeast0(smallest(missingE8, account.availableE8, remainingOf(key, this.now()))));
+    this.#hold(accountId, al, atLeast0(smallest(missingE8, account.availableE8, this.roomIn(chain))));
 
     const chargeE8 = smallest(costE8, al.totalE8);
     if (request.calls !== '') this.#charge(request, al, account, chargeE8);
@@ -261,17 +302,17 @@ export class ModelLedger extends MemoryLedger implements AllowanceStore {
 
   onRecall(_listener: (accountId: string) => void): void {}
 
-  /** Recalls the live allowances of an account or key, and returns their number. */
-  countLive(accountId: string, keyId?: string): number {
+  /** Recalls the live allowances of a scope, and returns their number. */
+  countLive(accountId: string, scope: string): number {
     this.assertOpen();
     this.#takeBack(accountId);
-    const { length } = this.#liveOf(accountId, keyId);
-    if (length > 0) this.#mark(accountId);
+    const { length } = this.#liveOf(accountId, [scope]);
+    if (length > 0) this.#mark([scope]);
     return this.#isLost(accountId) ? length + 1 : length;
   }
 
-  freeOf(accountId: string, keyId?: string): bigint {
-    return this.#liveOf(accountId, keyId).reduce((sum, al) => sum + freeOf(al), 0n);
+  freeOf(accountId: string, scope = `a:${accountId}`): bigint {
+    return this.#liveOf(accountId, [scope]).reduce((sum, al) => sum + freeOf(al), 0n);
   }
 
   /** Lets time pass for allowances only. */
@@ -281,15 +322,11 @@ export class ModelLedger extends MemoryLedger implements AllowanceStore {
       for (const [id, at] of times) times.set(id, at - ms);
   }
 
-  #charge({ calls, rid, ...request }: ReportRequest, al: ModelAllowance, account: Account, chargeE8: bigint): void {
-    const { accountId, keyId, costE8, shortfallE8 } = request;
-    const key = this.keyOf(request) as MemoryKey;
-    this.#hold(accountId, al, -chargeE8);
-    account.availableE8 -= chargeE8;
-    account.postedE8 -= chargeE8;
+  #charge(request: ReportRequest, al: ModelAllowance, account: Account, chargeE8: bigint): void {
+    const { accountId, keyId, costE8, shortfallE8, calls, rid } = request;
+    al.totalE8 -= chargeE8;
+    const day = this.book(chainOf(accountId, al.scopes, keyId), -chargeE8, chargeE8);
     account.seq += 1;
-    key.spentE8 += chargeE8;
-    countSpending(key, chargeE8, this.now());
     let leftE8 = chargeE8;
     const charged = readCalls(calls).map((call) => {
       const paidE8 = smallest(call.costE8, leftE8);
@@ -301,54 +338,66 @@ export class ModelLedger extends MemoryLedger implements AllowanceStore {
       ...{ accountId, keyId, rid, amountE8: -chargeE8, shortfallE8: costE8 - chargeE8 + shortfallE8 },
       record: undefined,
       calls: charged,
+      scopes: al.scopes || undefined,
+      day,
     });
   }
 
   /** Returns the money that an allowance can get beyond what it has. */
-  #more({ wantE8, besideE8, accountId, ...payer }: ReportRequest, al: ModelAllowance): bigint {
-    const availableE8 = this.accounts.get(accountId)?.availableE8 ?? 0n;
-    const roomE8 = remainingOf(this.keyOf({ accountId, ...payer }) as MemoryKey, this.now());
-    const others = this.#liveOf(accountId).filter((each) => each !== al).length;
-    const shareE8 = availableE8 / (SHARE * BigInt(others + 1)) - (al.totalE8 - al.openE8);
-    return atLeast0(smallest(wantE8, availableE8 - besideE8, roomE8 - besideE8, shareE8));
+  #more({ wantE8, besideE8, accountId }: ReportRequest, al: ModelAllowance): bigint {
+    return atLeast0(smallest(wantE8, this.#shareOf(al, { accountId, besideE8, hasE8: al.totalE8 - al.openE8 })));
+  }
+
+  /** Returns how much the balance and each limit can spare for an allowance: an equal part of their share, and something must stay beside it. */
+  #shareOf(
+    al: Pick<ModelAllowance, 'keyId' | 'scopes'>,
+    { accountId, besideE8, hasE8 }: { readonly accountId: string; readonly besideE8: bigint; readonly hasE8: bigint },
+  ): bigint {
+    const part = (leftE8: bigint, scope: string) => {
+      const others = this.#liveOf(accountId, [scope]).filter((each) => each !== al).length;
+      return smallest(leftE8 - besideE8, floorDivide(leftE8, SHARE * BigInt(others + 1)) - hasE8);
+    };
+    const limited = chainOf(accountId, al.scopes, al.keyId).filter((name) => hasLimits(this.scopes.get(name)));
+    return smallest(
+      part(this.#availableOf(accountId), `a:${accountId}`),
+      ...limited.map((name) => part(this.roomIn([name]), name)),
+    );
   }
 
   /** @throws Recalling if live allowances may have the missing money */
-  #recallFor({ accountId, keyId }: Payer, isAccountShort: boolean): void {
+  #recallFor(accountId: string, short: readonly string[]): void {
     this.#takeBack(accountId);
-    if (this.#liveOf(accountId, isAccountShort ? undefined : keyId).length === 0) return;
-    this.#mark(accountId);
+    if (this.#liveOf(accountId, short).length === 0) return;
+    this.#mark(short);
     throw new Recalling('money is with nodes');
   }
 
-  /** @throws Recalling if there are live allowances */
-  #recall(accountId: string, keyId: string | undefined): void {
-    if (this.countLive(accountId, keyId) > 0) throw new Recalling('nodes may admit calls');
-  }
-
-  #recallOthers({ accountId, keyId, generation }: ReportRequest, isAccountShort: boolean): boolean {
+  #recallOthers({ accountId, generation }: ReportRequest, short: readonly string[]): boolean {
     this.#takeBack(accountId);
     const own = this.allowances.get(accountId)?.get(generation);
-    const others = this.#liveOf(accountId, isAccountShort ? undefined : keyId).some((al) => al !== own);
-    if (others) this.#mark(accountId);
+    const others = this.#liveOf(accountId, short).some((al) => al !== own);
+    if (others) this.#mark(short);
     return others;
   }
 
-  #isRecalled(accountId: string): boolean {
-    return (this.recalledUntil.get(accountId) ?? 0) > this.now();
+  #isRecalled(scopes: readonly string[]): boolean {
+    return scopes.some((name) => (this.recalledUntil.get(name) ?? 0) > this.now());
   }
 
   #isLost(accountId: string): boolean {
     return (this.lostUntil.get(accountId) ?? 0) > this.now();
   }
 
-  #mark(accountId: string): void {
-    this.recalledUntil.set(accountId, this.now() + RECALLED_MS);
+  #mark(scopes: readonly string[]): void {
+    for (const name of scopes) this.recalledUntil.set(name, this.now() + RECALLED_MS);
   }
 
-  #liveOf(accountId: string, keyId?: string): readonly ModelAllowance[] {
+  /** Returns the live allowances of an account that belong to at least one of these scopes. */
+  #liveOf(accountId: string, scopes: readonly string[] = [`a:${accountId}`]): readonly ModelAllowance[] {
     const own = [...(this.allowances.get(accountId)?.values() ?? [])];
-    return own.filter((al) => al.state === 'live' && (keyId === undefined || al.keyId === keyId));
+    return own.filter(
+      (al) => al.state === 'live' && chainOf(accountId, al.scopes, al.keyId).some((name) => scopes.includes(name)),
+    );
   }
 
   #takeBack(accountId: string): void {
@@ -396,13 +445,8 @@ export class ModelLedger extends MemoryLedger implements AllowanceStore {
   }
 
   #hold(accountId: string, al: ModelAllowance, moreE8: bigint): void {
-    const account = this.accounts.get(accountId);
-    const key = this.keys.get(al.keyId);
-    if (account === undefined || key === undefined) throw new Error('an allowance of nobody');
     al.totalE8 += moreE8;
-    account.availableE8 -= moreE8;
-    account.heldE8 += moreE8;
-    key.heldE8 += moreE8;
+    this.book(chainOf(accountId, al.scopes, al.keyId), moreE8);
   }
 
   #lookBefore(accountId: string, at: number): void {
@@ -425,6 +469,20 @@ function rulesOf(key: MemoryKey | undefined): string {
   if (key === undefined) return '';
   const { status, settings } = key;
   return [status, JSON.stringify(settings), ...Object.values(limitsOf(key))].join(' ');
+}
+
+/** Returns the limits and the name of a scope, in one text. */
+function settingsOf(scope: Partial<Scope> & { readonly name?: string | undefined } = {}): string {
+  return [scope.name ?? '', ...LIMIT_WINDOWS.map((window) => scope.limits?.[window] ?? '')].join(' ');
+}
+
+function hasLimits(scope: Scope | undefined): boolean {
+  return LIMIT_WINDOWS.some((window) => scope?.limits[window] !== undefined);
+}
+
+/** Divides and rounds down, as the scripts do; a bigint's division rounds towards 0. */
+function floorDivide(amountE8: bigint, by: bigint): bigint {
+  return amountE8 < 0n ? -((-amountE8 + by - 1n) / by) : amountE8 / by;
 }
 
 function atLeast0(amountE8: bigint): bigint {

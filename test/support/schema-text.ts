@@ -40,7 +40,7 @@ const OURS = `relnamespace = current_schema()::regnamespace AND relkind IN ('r',
  * Selects one indented line per column and per constraint. NOT NULL stands with the column, because newer versions of Postgres have constraints of
  * type n for it.
  */
-const MEMBERS = `SELECT 0 AS part, attnum AS place, '' AS name, concat_ws(' ', attname, format_type(atttypid, atttypmod),
+const MEMBERS = `SELECT 0 AS part, attnum AS place, '' AS name, concat_ws(' ', quote_ident(attname), format_type(atttypid, atttypmod),
     'DEFAULT ' || pg_get_expr(adbin, adrelid), CASE WHEN attnotnull THEN 'NOT NULL' END) AS line
   FROM pg_attribute LEFT JOIN pg_attrdef ON adrelid = attrelid AND adnum = attnum
   WHERE attrelid = tables.oid AND attnum > 0 AND NOT attisdropped

@@ -17,6 +17,7 @@ import {
   type RenewRequest,
   type ReserveOutcome,
   type ReserveRequest,
+  type ScopeState,
   type SettleOutcome,
   type SettleRequest,
   WrongPayer,
@@ -63,7 +64,10 @@ interface Key extends Payer {
   allowance: Allowance | undefined;
   isAsking: boolean;
   askAgainAt: number;
-  /** The last settle that cost more than its hold. Such settles run one after the other, because each must know how much money the previous one left. */
+  /**
+   * Resolves when the last settle that cost more than its hold has ended. Such settles run one after the other, because each needs the
+   * amount of money that remains after the previous one.
+   */
   enlarging: Promise<unknown>;
 }
 
@@ -390,6 +394,11 @@ export class AllowanceLedger implements Calls {
   async readKey(payer: Payer): Promise<KeyState | undefined> {
     await this.#reportOwn(payer.accountId);
     return this.#inner.readKey(payer);
+  }
+
+  async readScope(accountId: string, scope: string): Promise<ScopeState | undefined> {
+    await this.#reportOwn(accountId);
+    return this.#inner.readScope(accountId, scope);
   }
 
   /** Reports this node's changes first, so that the balance then read includes every call that this node has answered. */

@@ -14,9 +14,9 @@ export interface GrantRequest extends Payer {
   /** The revision of the key's settings that the node has cached. */
   readonly keyRev: number;
   readonly wantE8: bigint;
-  /** How much must stay available on the account and the API key after the ledger has granted an allowance. */
+  /** How much money must remain available on the account and the API key after the ledger has granted an allowance. */
   readonly besideE8: bigint;
-  /** The smallest allowance worth granting: if less money is available, the ledger grants nothing. */
+  /** The smallest allowance (money that a node holds in advance) that the node accepts. If less money is available, the ledger grants nothing. */
   readonly minE8: bigint;
   readonly leaseMs: number;
 }
@@ -40,19 +40,19 @@ export interface ReportRequest extends Payer {
   /** The calls that ended since the previous report (format: reported-calls.ts). `costE8` is their charged cost, `digest` a hash of their ids and costs. */
   readonly calls: string;
   readonly costE8: bigint;
-  /** The part of the calls' total cost that is not in `costE8`, because it cannot be charged. */
+  /** The part of the calls' total cost that the ledger cannot charge; `costE8` does not include it. */
   readonly shortfallE8: bigint;
   readonly digest: string;
   /** The money of an allowance that open calls hold, in total. */
   readonly openE8: bigint;
-  /** Free money of an allowance that the node gives back and no longer uses. */
+  /** Free money (not held by open calls) of an allowance, which the node gives back and no longer uses. */
   readonly giveE8: bigint;
-  /** Free money that the node requests in addition to what it keeps. If `admits` is false, this is all that it requests. */
+  /** Free money that the node requests in addition to the free money that it keeps. If `admits` is false, the node keeps none. */
   readonly wantE8: bigint;
   readonly besideE8: bigint;
   /** Whether the node may currently be admitting calls from the free money of an allowance. */
   readonly admits: boolean;
-  /** Whether the node waits for missing money that other nodes' allowances may have. */
+  /** Whether the node waits if money is missing, because other nodes may return it from their allowances. */
   readonly isPatient: boolean;
   /** Whether an open call needs a larger hold because it has already cost more. Even a frozen account pays for it. */
   readonly isSettling: boolean;
@@ -60,12 +60,13 @@ export interface ReportRequest extends Payer {
 }
 
 /**
- * `reported`: the ledger has applied this report, now or earlier; `freeE8` is the free money after it. `mayAdmit`: the ledger has renewed
- * the lease. If it is false, the node must stop admitting calls and give back its free money. `uncoveredE8`: the part of the open calls'
- * holds that no money covers, because the lease had ended or a hold grew beyond what was available.
+ * `reported`: the ledger has applied this report, now or earlier. `freeE8` is the allowance's free money (not held by open calls) after the
+ * report. `mayAdmit`: the ledger has renewed the lease. If it is false, the node must stop admitting calls and give back its free money.
+ * `uncoveredE8`: the part of the open calls' holds that no money covers. The cause is a lease that had ended, or a hold that grew beyond
+ * the available money.
  *
  * `recalling`: other allowances may have the missing money, and the node repeats the report. `unknown_generation`: the ledger has lost the
- * allowance, or one of its reports. `other_report`: the ledger has a report with this sequence and other calls.
+ * allowance, or one of its earlier reports. `other_report`: the ledger already has a report with this sequence but with other calls.
  */
 export type ReportOutcome =
   | {
@@ -85,9 +86,12 @@ export interface LastReport {
 export interface AllowanceStore {
   grant(request: GrantRequest): Promise<GrantOutcome>;
   report(request: ReportRequest): Promise<ReportOutcome>;
-  /** Returns the last report of an allowance that the ledger has applied; undefined if the ledger does not know the generation. */
+  /**
+   * Returns the last report of an allowance that the ledger has applied. Returns undefined if the ledger does not know an allowance with
+   * this generation (its id).
+   */
   lastReport(accountId: string, generation: string): Promise<LastReport | undefined>;
-  /** Publishes to all nodes at once that an operation needs money that allowances of this account have. */
+  /** Publishes to all nodes at once that an operation needs money, which nodes may hold in allowances of this account. */
   recall(accountId: string): void;
   /**
    * Calls the listener when an operation lacks money that allowances of this account may have. A node that misses the event gets the same
@@ -103,5 +107,8 @@ export interface AllowanceStore {
 export const ALLOWANCE_LEASE_MS = 3_000;
 export const ADMIT_MS = 2_000;
 
-/** How long an operation waits for money that the ledger recalls from allowances, by its node's clock. It is longer than any allowance's lease. */
+/**
+ * How long an operation waits for money that the ledger recalls from allowances. The node that runs the operation measures the time. It is
+ * longer than the lease of any allowance.
+ */
 export const RECALL_WAIT_MS = 3_200;

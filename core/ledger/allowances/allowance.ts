@@ -16,7 +16,7 @@ export interface OpenCall {
 const HOLDS_BESIDE = 20n;
 const MIN_HOLDS = 10n;
 
-/** Returns how much free money a new allowance requests at least: enough for ten median holds. */
+/** Returns the least free money that a node requests for an allowance: enough for ten median holds. */
 export function minFree(medianHoldE8: bigint): bigint {
   return MIN_HOLDS * medianHoldE8;
 }
@@ -26,8 +26,9 @@ export function besideOf(medianHoldE8: bigint): bigint {
 }
 
 /**
- * One key's allowance as this node sees it: money granted in advance. The shared ledger never counts less money for it than the node does.
- * The node spends free money only after the ledger has granted it. It subtracts money that it gives back before it reports that.
+ * One key's allowance (money granted in advance) as this node sees it. The shared ledger always counts at least as much money for the
+ * allowance as the node does. The node spends free money only after the ledger has granted it. It subtracts free money that it gives back
+ * before it reports the return.
  */
 export class Allowance implements Payer {
   readonly accountId: string;
@@ -49,7 +50,10 @@ export class Allowance implements Payer {
   reportedAt = performance.now();
   #lease: Moment;
   #freeWhenSentE8 = 0n;
-  /** The most money that open calls held at once since the last report, and the cost of the calls of one report. Both decrease slowly. */
+  /**
+   * The most money that open calls held at the same time, and the cost of the calls of one report. Without new maximums, both decrease by
+   * an eighth per report.
+   */
   #maxOpenE8 = 0n;
   #spentE8 = 0n;
 
@@ -76,7 +80,7 @@ export class Allowance implements Payer {
     this.isChanged = true;
   }
 
-  /** Ends a call. The part of its hold that it did not cost becomes free again. */
+  /** Ends a call. The rest of its hold, beyond its cost, becomes free money of the allowance again. */
   end(call: OpenCall, ended: ReportedCall): void {
     this.openE8 -= call.amountE8;
     this.freeE8 += call.amountE8 - ended.costE8;
@@ -140,7 +144,10 @@ export class Allowance implements Payer {
     };
   }
 
-  /** Returns how much money should be free: 1.5 times the most that was open at once, minus what is open, plus twice one report's cost. */
+  /**
+   * Returns how much money should be free: 1.5 times the most that open calls held at once, minus what they hold now. It is at least enough
+   * for ten median holds. Twice the cost of one report is added.
+   */
   #wantedFree(medianHoldE8: bigint): bigint {
     const spareE8 = (this.#maxOpenE8 * 3n) / 2n - this.openE8;
     return largest(spareE8, minFree(medianHoldE8)) + 2n * this.#spentE8;
@@ -155,7 +162,7 @@ export class Allowance implements Payer {
   }
 }
 
-/** Reduces an amount by an eighth per report. A quiet key's amount decreases over seconds, and a busy key's at once, because busy keys report more often. */
+/** Reduces an amount by an eighth per report. The amount of a busy key decreases sooner than that of a quiet key, because busy keys report more often. */
 function sinking(amountE8: bigint): bigint {
   return (amountE8 * 7n) / 8n;
 }
@@ -176,8 +183,8 @@ export function rightNow(): Moment {
 }
 
 /**
- * Returns whether a node may still admit calls on a lease that it requested at that moment. After a suspension, only the wall clock shows
- * how much time has passed. After the wall clock was set back, only the monotonic clock does.
+ * Returns whether a node may still admit calls on a lease, given the moment when the node requested the lease. After the machine was
+ * suspended, only the wall clock shows how much time has passed. After the wall clock was set back, only the monotonic clock shows it.
  */
 function mayAdmitSince({ monotonicMs, wallMs }: Moment): boolean {
   return performance.now() - monotonicMs < ADMIT_MS && Date.now() - wallMs < ADMIT_MS;

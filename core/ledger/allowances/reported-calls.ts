@@ -23,7 +23,7 @@ export function writeCalls(calls: readonly ReportedCall[]): string {
   return calls.map((call) => `${headOf(call)} ${call.record}`).join('\n');
 }
 
-/** Returns the fields of a call's line in a report that affect charges. */
+/** Returns the part of a call's line in an allowance report that affects charges: its id, ending, cost and uncharged rest. */
 export function headOf({ rid, ending, costE8, shortfallE8 }: ReportedCall): string {
   return shortfallE8 === 0n ? `${rid} ${ending} ${costE8}` : `${rid} ${ending} ${costE8}+${shortfallE8}`;
 }

@@ -20,7 +20,7 @@ interface OutboxWatchOptions {
   readonly everyMs?: number;
 }
 
-/** The share of the ledger's memory at which the outbox raises an alarm. The next constant is the share at which the outbox counts as full. */
+/** The share of the ledger's memory that the outbox may use before an alarm. At `FULL_AT`, the outbox counts as full. */
 const ALARM_AT = 0.4;
 const FULL_AT = 0.7;
 const LOOK_EVERY_MS = 2_000;

@@ -17,7 +17,7 @@ type Table = (typeof TABLES)[number];
 /** How many months in advance partitions are created, so that no process needs to run on the first day of a month. */
 const MONTHS_AHEAD = 2;
 
-/** The Postgres advisory lock of this task; the number is arbitrary. Processes that run the task at the same time wait for each other. */
+/** The Postgres advisory lock of the partition task; the number is arbitrary. If several processes run the task at the same time, they wait for each other. */
 const LOCK = 0x70_6c_69;
 
 /**

@@ -48,7 +48,7 @@ function append(entry: OutboxEntry, end: { seq: number; postedE8: bigint }): Out
   };
 }
 
-/** Lowers the charges of the last calls of an allowance report by the missing amount. Together, the calls then cost what the report's entry charges. */
+/** Lowers the charges of the last calls of an allowance report by the missing amount. The sum of the charges then equals what the report's entry charges. */
 function cutCalls(calls: readonly ReportedCall[], missingE8: bigint): readonly ReportedCall[] {
   let restE8 = missingE8;
   const cut = calls.toReversed().map((call) => {

@@ -64,7 +64,10 @@ export async function shipShards(options: ShipOptions, shards: Iterable<number>)
   return left;
 }
 
-/** Ships one batch of these shards. Returns `full`, the shards that may have more entries, and `taken`, those that another shipper works on. */
+/**
+ * Ships one batch of entries of these shards. Returns `full`, the shards that may have more entries. Also returns `taken`, the shards that
+ * this call skipped because another shipper works on them.
+ */
 async function shipGroup(
   options: ShipOptions,
   shards: readonly number[],
@@ -105,8 +108,8 @@ function commit(options: ShipOptions, shards: readonly number[], perShard: numbe
 }
 
 /**
- * Runs `work` in one transaction for the shards that no other process is shipping, and returns what it read after the commit. It reads the
- * entries while it holds the shards' locks. A recovery takes the same locks, so it knows that no process is still shipping entries of a
+ * Locks those of the shards that no other process is shipping, and reads their entries in one transaction. Runs `work` in that transaction,
+ * and returns the entries after the commit. A recovery takes the same locks, so it knows that no process is still shipping entries of a
  * lost ledger.
  */
 function writeLocked(
@@ -148,8 +151,8 @@ async function writeEntries(trx: Knex, entries: readonly OutboxEntry[]): Promise
 }
 
 /**
- * Copies the usage records of new entries into Postgres. They are new, too, unless a refused call already has one. If one record cannot be
- * copied, it writes none and returns false.
+ * Copies the usage records of new entries into Postgres. These records are new, too, unless Postgres already has one for a refused call. If
+ * a record cannot be copied, this function writes none and returns false.
  */
 async function areCopied(trx: Knex.Transaction, usage: readonly UsageRow[], log: Logger): Promise<boolean> {
   try {

@@ -14,7 +14,7 @@ export interface ShipperAddresses {
 export interface ShipperThreadOptions extends ShipperAddresses {
   readonly log: Logger;
   onWritten?(rids: readonly string[]): void;
-  /** The file of the thread's program; tests replace it. */
+  /** The file with the program of the shipper's thread. Tests give another file. */
   readonly program?: string;
 }
 

@@ -8,13 +8,13 @@ import { RedisLedger } from '../redis/redis-ledger';
 import { startShipper } from './shipper';
 import type { ShipperAddresses, ToGateway, ToShipper } from './shipper-thread';
 
-/** One connection for the transaction that ships, and a second that replaces the first if it hangs. */
+/** The most connections to Postgres: one for the transaction that ships, and a second one that replaces the first if the first hangs. */
 const MAX_CONNECTIONS = 2;
 const REPORT_EVERY_MS = 2_000;
 
 function main(): void {
   const { redisUrl, databaseUrl } = workerData as ShipperAddresses;
-  // This thread does not log connection errors, because the gateway's own connections report an unreachable Redis or Postgres.
+  // The shipper's thread does not log connection errors, because the gateway's own connections report an unreachable Redis or Postgres.
   const silent = pino({ enabled: false });
   const ledger = new RedisLedger({ redis: connectRedis(redisUrl, silent) });
   const database = openPostgres(databaseUrl, { log: silent, maxConnections: MAX_CONNECTIONS });

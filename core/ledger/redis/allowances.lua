@@ -1,11 +1,13 @@
 #!lua library
 -- Allowances of an account: money that nodes took in advance. The account's hash has a field `al:<generation>` for each, with the
--- words key, state, sequence, digest, total, open, until and entry. It also has these fields:
+-- words key, state, sequence, digest, total, open, until, entry and scopes (with commas; `-` for none). Each scope of an allowance's
+-- chain (scopes.lua) also has these fields:
 --
 -- al_live       how many allowances are live
--- free          what live allowances have beyond open calls; each key's hash has this field, too
+-- free          what live allowances have beyond open calls
 -- recall_until  until when no allowance is granted or renewed
--- lost_until    until when nodes may admit calls from allowances that an earlier Redis has lost
+--
+-- The account's hash also has `lost_until`: until when nodes may admit calls from allowances that an earlier Redis has lost.
 --
 -- An allowance has one of these states:
 --
@@ -29,7 +31,7 @@ local OPEN_MS = 120000
 -- How long a closed allowance is known after Postgres has its last entry: as long as a closed reservation.
 local KNOWN_MS = 900000
 
--- The share of the available money that live allowances may have. Each may have an equal part of it.
+-- The share of what the balance and each limit leave that live allowances may have. Each may have an equal part of it.
 local SHARE = 0.05
 
 local function integer_of(number) return string.format('%.0f', number + 0) end
@@ -43,7 +45,8 @@ local function parse_allowance(text)
   local words = {}
   for word in string.gmatch(text, '%S+') do words[#words + 1] = word end
   return { key = words[1], state = words[2], sequence = tonumber(words[3]), digest = words[4], total = tonumber(words[5]),
-    open = tonumber(words[6]), until_ms = tonumber(words[7]), entry = words[8] }
+    open = tonumber(words[6]), until_ms = tonumber(words[7]), entry = words[8],
+    scopes = words[9] == '-' and '' or string.gsub(words[9], ',', ' ') }
 end
 
 local function read_allowance(account, generation)
@@ -53,7 +56,8 @@ end
 
 local function write_allowance(account, generation, al)
   redis.call('HSET', account, 'al:' .. generation, table.concat({ al.key, al.state, integer_of(al.sequence), al.digest,
-    integer_of(al.total), integer_of(al.open), integer_of(al.until_ms), al.entry }, ' '))
+    integer_of(al.total), integer_of(al.open), integer_of(al.until_ms), al.entry,
+    al.scopes == '' and '-' or (string.gsub(al.scopes, ' ', ',')) }, ' '))
 end
 
 local function add(name, field, number)
@@ -62,20 +66,22 @@ end
 
 local function key_of(account, id) return string.match(account, '^{.-}:') .. 'k:' .. id end
 
+local function chain_of_allowance(account, al) return chain_of(account, al.scopes, key_of(account, al.key)) end
+
 local function free_of(al) return al.state == 'live' and al.total - al.open or 0 end
 
--- Changes an allowance from one state to another, and adjusts the sums of its account and key.
+-- Changes an allowance from one state to another, and adjusts the sums of its account and of its scopes.
 local function change_allowance(account, generation, before, after)
-  local key = key_of(account, after.key)
   local held = after.total - (before and before.total or 0)
   local free = free_of(after) - (before and free_of(before) or 0)
   local live = (after.state == 'live' and 1 or 0) - ((before and before.state == 'live') and 1 or 0)
+  local chain = chain_of_allowance(account, after)
   add(account, 'available', 0 - held)
-  add(account, 'held', held)
-  add(key, 'held', held)
-  add(account, 'free', free)
-  add(key, 'free', free)
-  add(account, 'al_live', live)
+  for _, name in ipairs(chain) do
+    add(name, 'held', held)
+    add(name, 'free', free)
+    add(name, 'al_live', live)
+  end
   write_allowance(account, generation, after)
 end
 
@@ -83,7 +89,8 @@ end
 local function lapse(account, generation, al, now)
   local open = al.open > 0
   change_allowance(account, generation, al, { key = al.key, state = open and 'draining' or 'closed', sequence = al.sequence,
-    digest = al.digest, total = al.open, open = al.open, until_ms = open and now + OPEN_MS or 0, entry = al.entry })
+    digest = al.digest, total = al.open, open = al.open, until_ms = open and now + OPEN_MS or 0, entry = al.entry,
+    scopes = al.scopes })
 end
 
 -- Returns when a lease ends. If that is impossibly late, the clock was set back, and the lease ends LEASE_MS from now.
@@ -98,14 +105,23 @@ local function each_allowance(account, work)
   end
 end
 
--- Takes back live allowances whose lease has ended. Returns how many others of the key (or of all keys) are live, and for how
--- long at most.
-local function take_back(account, now, key)
+-- Whether an allowance belongs to one of these scopes.
+local function is_under(account, al, scopes)
+  for _, name in ipairs(chain_of_allowance(account, al)) do
+    for _, scope in ipairs(scopes) do
+      if name == scope then return true end
+    end
+  end
+  return false
+end
+
+-- Takes back live allowances whose lease has ended. Returns how many others of these scopes are live, and for how long at most.
+local function take_back(account, now, scopes)
   local others, left = 0, 0
   each_allowance(account, function(generation, al)
     if al.state ~= 'live' then return end
     if al.until_ms <= now then return lapse(account, generation, al, now) end
-    if key and al.key ~= key then return end
+    if not is_under(account, al, scopes) then return end
     if end_of(al.until_ms, now) < al.until_ms then
       al.until_ms = end_of(al.until_ms, now)
       write_allowance(account, generation, al)
@@ -116,59 +132,73 @@ local function take_back(account, now, key)
   return others, left
 end
 
-local function mark_recall(account, now)
-  redis.call('HSET', account, 'recall_until', integer_of(now + RECALLED_MS))
+local function mark_recall(scopes, now)
+  for _, name in ipairs(scopes) do redis.call('HSET', name, 'recall_until', integer_of(now + RECALLED_MS)) end
 end
 
-local function time_left(account, field, now)
-  local until_ms = tonumber(redis.call('HGET', account, field) or 0)
+local function time_left(name, field, now)
+  local until_ms = tonumber(redis.call('HGET', name, field) or 0)
   if end_of(until_ms, now) < until_ms then
     until_ms = end_of(until_ms, now)
-    redis.call('HSET', account, field, integer_of(until_ms))
+    redis.call('HSET', name, field, integer_of(until_ms))
   end
   return until_ms - now
 end
 
--- Recalls all live allowances of an account or key, for an operation that stops calls. Returns how many there are, and for how
--- long at most they live. Lost allowances count as one more.
-local function recall_all(account, now, key)
-  local live, left = take_back(account, now, key)
-  if live > 0 then mark_recall(account, now) end
+-- Whether an operation has recalled the allowances of one of these scopes a moment ago.
+local function is_recalled(chain, now)
+  for _, name in ipairs(chain) do
+    if tonumber(redis.call('HGET', name, 'recall_until') or 0) > now then return true end
+  end
+  return false
+end
+
+-- Recalls all live allowances of a scope, for an operation that stops calls. Returns how many there are, and for how long at most
+-- they live. Lost allowances count as one more.
+local function recall_all(account, now, scope)
+  local live, left = take_back(account, now, { scope })
+  if live > 0 then mark_recall({ scope }, now) end
   local lost = time_left(account, 'lost_until', now)
   if lost > 0 then return live + 1, math.max(left, lost) end
   return live, left
 end
 
 -- Whether a recall is under way. A repetition of the operation that caused it must wait for it, too.
-local function is_recalling(account, now)
-  return time_left(account, 'recall_until', now) > 0 or time_left(account, 'lost_until', now) > 0
+local function is_recalling(account, now, scope)
+  return time_left(scope, 'recall_until', now) > 0 or time_left(account, 'lost_until', now) > 0
 end
 
--- Takes back ended allowances for an operation that lacks money, and recalls the live ones that may have what is missing. These
--- are the account's, or the key's if only its limits are short. Returns for how many milliseconds nodes may keep it, or 0 if none
--- has it.
-local function recall_for(account, is_account_short, key)
+-- Takes back ended allowances for an operation that lacks money, and recalls the live ones that may have what is missing: those of
+-- the scopes whose balance or limits are short. Returns for how many milliseconds nodes may keep it, or 0 if none has it, and the
+-- scope that must wait for them.
+local function recall_for(account, short)
   if tonumber(redis.call('HGET', account, 'al_live') or 0) == 0 then return 0 end
   local now = clock()
-  local others, left = take_back(account, now, not is_account_short and key or nil)
-  if others > 0 then mark_recall(account, now) end
-  return left
+  local others, left = take_back(account, now, short)
+  if others > 0 then mark_recall(short, now) end
+  return left, (string.gsub(#short == 1 and short[1] or account, '^{.-}:', ''))
 end
 
 -- Does the same for an allowance that lacks money. Returns whether other allowances may have it.
-local function recall_from_others(account, generation, now, is_account_short, key)
+local function recall_from_others(account, generation, now, short)
   local others = 0
-  take_back(account, now)
+  take_back(account, now, short)
   each_allowance(account, function(other, al)
-    if other ~= generation and al.state == 'live' and (is_account_short or al.key == key) then others = others + 1 end
+    if other ~= generation and al.state == 'live' and is_under(account, al, short) then others = others + 1 end
   end)
-  if others > 0 then mark_recall(account, now) end
+  if others > 0 then mark_recall(short, now) end
   return others > 0
 end
 
--- Returns how much of the wanted money a node may get that already has some free money (`has`), with so many live allowances.
-local function grantable(available, room, live, wanted, beside, has)
-  local most = math.min(available - beside, room - beside, math.floor(available * SHARE / live) - has)
+-- Returns how much of the wanted money a node may get that already has some free money (`has`). `more` is what the balance and all
+-- limits leave beyond what was read; `new` is 1 if the allowance is not counted among the live ones.
+local function grantable(available, chain, rooms, more, new, wanted, beside, has)
+  local function part(left, name)
+    local live = tonumber(redis.call('HGET', name, 'al_live') or 0) + new
+    return math.min(left - beside, math.floor(left * SHARE / live) - has)
+  end
+  local most = part(available + more, chain[1])
+  for _, room in ipairs(rooms) do most = math.min(most, part(room.left + more, chain[room.place])) end
   return math.max(0, math.min(wanted, most))
 end
 

@@ -4,7 +4,7 @@ import type { LuaScript } from '../../storage/lua';
 import { mastersOf, type RedisClient } from '../../storage/redis';
 import { LedgerUnavailable } from '../ledger';
 
-/** The outcome of a script, followed by its values. */
+/** The answer of a script: an outcome, followed by the values that belong to the outcome. */
 export type ScriptAnswer = readonly [string, ...string[]];
 
 /**
@@ -36,8 +36,8 @@ export class RedisConnection {
   }
 
   /**
-   * Trusts the Redis with this id from now on, and reopens a connection to any other Redis. That Redis may be a replaced master that only
-   * this process could still reach. A Cluster's primaries prevent that themselves.
+   * Trusts the Redis with this id from now on, and reopens the connection if it is to another Redis. The other Redis may be a replaced
+   * master that only this process can still reach. In a Cluster, replaced masters stop answering by themselves.
    */
   trust(id: string): void {
     if (this.#trusted !== id) {
@@ -54,7 +54,10 @@ export class RedisConnection {
     });
   }
 
-  /** Returns whether this Redis must be compared with Postgres. If its id is not the trusted one, this connection sends it no commands until then. */
+  /**
+   * Returns whether this Redis must be compared with Postgres. If its id differs from the trusted Redis' id, this connection sends it no
+   * commands until the comparison is done.
+   */
   isInDoubt(id: string): boolean {
     if (this.#trusted !== undefined && this.#trusted !== id) this.#inDoubt = true;
     return this.#inDoubt || this.#sawNotReady || this.#trusted !== id;

@@ -13,7 +13,7 @@
 --   unknown_key
 --   rate_limited, milliseconds  how long it takes until the next one is admitted
 
--- include key-limits
+-- include rates
 
 if redis.call('HEXISTS', KEYS[1], 'epoch') == 0 then return 'not_ready' end
 

@@ -15,13 +15,13 @@
 --   not_ready              the shard has not been filled from Postgres
 --   unknown_account
 --   above_maximum          the balance would leave the range in which it is exact
---   recalling, milliseconds nodes may have what is missing: they give it back within this time, and the caller asks again
+--   recalling, milliseconds, scope   nodes may have what is missing: those of this scope give it back within this time, and the
+--                                 caller asks again
 --   insufficient_balance   an adjustment above what is available
 --   other_payer            the id belongs to another account or to a reservation: a defect of the caller
 
+-- include scopes
 -- include allowances
-
-local function integer(number) return string.format('%.0f', number + 0) end
 
 if redis.call('HEXISTS', KEYS[1], 'epoch') == 0 then return 'not_ready' end
 
@@ -36,8 +36,8 @@ if not account[1] then return 'unknown_account' end
 local amount = tonumber(ARGV[2])
 if tonumber(account[2]) + amount > tonumber(ARGV[4]) then return 'above_maximum' end
 if tonumber(account[1]) + amount < 0 then
-  local left = recall_for(KEYS[2], true)
-  if left > 0 then return { 'recalling', integer(left) } end
+  local left, scope = recall_for(KEYS[2], { KEYS[2] })
+  if left > 0 then return { 'recalling', integer(left), scope } end
   if tonumber(redis.call('HGET', KEYS[2], 'available')) + amount < 0 then return 'insufficient_balance' end
 end
 

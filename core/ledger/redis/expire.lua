@@ -17,11 +17,11 @@
 --   not_ready     the shard has not been filled from Postgres
 --   other_payer   the id belongs to another account or key: a defect of the caller
 
-local function integer(number) return string.format('%.0f', number + 0) end
+-- include scopes
 
 if redis.call('HEXISTS', KEYS[1], 'epoch') == 0 then return 'not_ready' end
 
-local reservation = redis.call('HMGET', KEYS[4], 'state', 'amount', 'account', 'key', 'facts')
+local reservation = redis.call('HMGET', KEYS[4], 'state', 'amount', 'account', 'key', 'facts', 'scopes')
 if not reservation[1] then return 'not_due' end
 if reservation[3] ~= ARGV[2] or reservation[4] ~= ARGV[3] then return 'other_payer' end
 if reservation[1] == 'expired' then return 'expired' end
@@ -32,13 +32,14 @@ local time = redis.call('TIME')
 if tonumber(deadline) > time[1] * 1000 + math.floor(time[2] / 1000) then return 'not_due' end
 
 local hold = tonumber(reservation[2])
+local chain = chain_of(KEYS[2], reservation[6], KEYS[3])
+read_scopes(chain)
 redis.call('HINCRBY', KEYS[2], 'available', reservation[2])
-redis.call('HINCRBY', KEYS[2], 'held', integer(0 - hold))
 local seq = redis.call('HINCRBY', KEYS[2], 'seq', 1)
-redis.call('HINCRBY', KEYS[3], 'held', integer(0 - hold))
+book(chain, nil, 0 - hold, 0)
 -- Changed in place, not deleted and made anew: while a Cluster moves the slot, Redis refuses to make a missing key, and the script would fail
 -- half-way.
-redis.call('HDEL', KEYS[4], 'amount', 'facts', 'tokens')
+redis.call('HDEL', KEYS[4], 'amount', 'facts', 'tokens', 'scopes')
 redis.call('HSET', KEYS[4], 'state', 'expired', 'account', ARGV[2], 'key', ARGV[3])
 redis.call('ZREM', KEYS[5], ARGV[1])
 redis.call('XADD', KEYS[6], '*', 'kind', 'expire', 'account', ARGV[2], 'key', ARGV[3], 'rid', ARGV[1],

@@ -4,15 +4,15 @@ import type {
   AccountState,
   ClosedEntry,
   EntryKind,
-  KeyMoney,
   KeySettings,
-  KeySnapshot,
   LedgerInspection,
   OutboxEntry,
   PaidIntent,
+  ScopeMoney,
   SetKeyRequest,
 } from '../ledger';
-import { limitTexts } from '../limit-fields';
+import { spendingLimitsOf } from '../limit-fields';
+import { LIMIT_WINDOWS, type Spending, type SpendingLimits, scopesOf } from '../scopes';
 import { coverHolds, STATE_AFTER } from '../snapshot';
 
 /** A stream entry as XRANGE returns it: its id, then a list of alternating fields and values. */
@@ -33,6 +33,8 @@ export function readEntry([id, fields]: StreamEntry): OutboxEntry {
     postedE8: BigInt(value['posted'] ?? ''),
     shortfallE8: BigInt(value['shortfall'] ?? ''),
     record: value['record'] || undefined,
+    scopes: value['scopes'] || undefined,
+    day: value['day'] ? Number(value['day']) : undefined,
     ...(value['calls'] === undefined ? {} : { calls: readCalls(value['calls'], value['shortfalls']) }),
   };
 }
@@ -48,47 +50,84 @@ function writeSettings({ rev: _rev, ...settings }: KeySettings): string {
 }
 
 export function readSettings(rev: string, settings: string): KeySettings {
-  const { name, allowedModels, markup, access } = JSON.parse(settings) as Omit<KeySettings, 'rev'>;
-  return { rev: Number(rev), name, allowedModels, markup, ...(access !== undefined && { access }) };
+  const { name, allowedModels, markup, access, teamId, memberId } = JSON.parse(settings) as Omit<KeySettings, 'rev'>;
+  return {
+    ...{ rev: Number(rev), name, allowedModels, markup },
+    ...(access !== undefined && { access }),
+    ...(teamId !== undefined && { teamId }),
+    ...(memberId !== undefined && { memberId }),
+  };
 }
 
 /** Returns the settings that an operator chose for an API key, as alternating fields and values of its hash in Redis. An empty value means no field. */
 export function settingFields(key: SetKeyRequest): readonly string[] {
   const { status, settings } = key;
-  const limits = limitTexts(key);
-  const hasCaps = limits.some(([field, text]) => field !== 'limit' && text !== '');
-  const others = { status, rev: String(settings.rev), settings: writeSettings(settings), caps: hasCaps ? '1' : '' };
-  return [...Object.entries(others), ...limits].flat();
+  const { rev } = settings;
+  const others = { status, rev: String(rev), settings: writeSettings(settings), scopes: scopesOf(settings) };
+  const { callsPerMinute: calls = '', tokensPerMinute: tokens = '' } = key;
+  const limits = { limits: writeLimits(spendingLimitsOf(key)), calls: String(calls), tokens: String(tokens) };
+  return Object.entries({ ...others, ...limits }).flat();
 }
 
-/** Returns what an API key has spent, as a list of alternating fields and values of its hash in Redis. */
-function counterFields({ spentE8, windows }: KeySnapshot): readonly string[] {
-  return [
-    'spent',
-    spentE8.toString(),
-    ...(windows === undefined ? [] : ['day', String(windows.day), 'day_spent', windows.daySpentE8.toString()]),
-    ...(windows === undefined ? [] : ['month', String(windows.month), 'month_spent', windows.monthSpentE8.toString()]),
-  ];
+/** Returns the limits of a scope that is no key, as a list of alternating fields and values of its hash. An empty value means no field. */
+export function limitFields(rev: number, name: string, limits: SpendingLimits): readonly string[] {
+  return ['rev', String(rev), 'name', name, 'limits', writeLimits(limits)];
+}
+
+/** Writes limits for scopes.lua: in all, per day, per week and per month; `-` for none, and an empty text if there is none at all. */
+export function writeLimits(limits: SpendingLimits): string {
+  const texts = LIMIT_WINDOWS.map((window) => limits[window]?.toString() ?? '-');
+  return texts.every((text) => text === '-') ? '' : texts.join(' ');
+}
+
+export function parseLimits(text: Missing<string>): SpendingLimits {
+  const texts = (text || '').split(' ');
+  return Object.fromEntries(
+    LIMIT_WINDOWS.flatMap((window, at) => (/^\d/.test(texts[at] ?? '') ? [[window, BigInt(texts[at] ?? 0)]] : [])),
+  );
+}
+
+/** Returns what a scope has spent, as a list of alternating fields and values of its hash in Redis. */
+function counterFields({ day, spentE8 }: Spending): readonly string[] {
+  return ['spent', String(spentE8.total), 'windows', `${day} ${spentE8.day} ${spentE8.week} ${spentE8.month}`];
+}
+
+export function parseSpending(spent: Missing<string>, windows: Missing<string>): Spending {
+  const [day, ofDay = 0n, ofWeek = 0n, ofMonth = 0n] = (windows || '0 0 0 0').split(' ').map(BigInt);
+  return { day: Number(day), spentE8: { total: BigInt(spent || 0), day: ofDay, week: ofWeek, month: ofMonth } };
 }
 
 /** Describes an account as JSON for restore.lua. All values are strings, because numbers in Lua would lose digits. */
 export function describeSnapshot(account: AccountSnapshot): string {
-  const { holds, heldE8, heldByKey } = coverHolds(account);
+  const { accountId, keys, scopes, spending } = account;
+  const { holds, heldE8, heldByScope } = coverHolds(account);
+  const describe = (name: string, rev: number, settings: readonly string[], spent: Spending) => ({
+    ...{ name, rev: String(rev), settings, counters: counterFields(spent) },
+    held: (heldByScope.get(name) ?? 0n).toString(),
+  });
+  const own = scopes.find(({ scope }) => scope === `a:${accountId}`) ?? { rev: 0, name: '', limits: {} };
   return JSON.stringify({
     status: account.status,
     available: (account.postedE8 - heldE8).toString(),
     held: heldE8.toString(),
     posted: account.postedE8.toString(),
     seq: String(account.seq),
-    keys: account.keys.map((key) => ({
-      id: key.keyId,
-      held: (heldByKey.get(key.keyId) ?? 0n).toString(),
-      rev: String(key.settings.rev),
-      settings: settingFields(key),
-      counters: counterFields(key),
-    })),
+    scopes: [
+      describe(`a:${accountId}`, own.rev, limitFields(own.rev, own.name, own.limits), spending),
+      ...scopes
+        .filter(({ scope }) => scope !== `a:${accountId}`)
+        .map(({ scope, rev, name, limits, spending: spent }) =>
+          describe(scope, rev, limitFields(rev, name, limits), spent),
+        ),
+      ...keys.map((key) => describe(`k:${key.keyId}`, key.settings.rev, settingFields(key), key.spending)),
+    ],
     closed: account.closed.map(describeClosed),
-    open: holds.map(({ rid, keyId, amountE8 }) => ({ rid, key: keyId, amount: amountE8.toString() })),
+    open: holds.map(({ rid, keyId, scopes: its, amountE8 }) => ({
+      rid,
+      key: keyId,
+      scopes: its,
+      amount: amountE8.toString(),
+    })),
   });
 }
 
@@ -112,23 +151,24 @@ type Missing<T> = T | false | null;
 interface Seen {
   readonly now: string;
   readonly accounts: Record<string, Missing<string>[]>;
-  readonly keys: Record<string, Missing<string>[]>;
-  /** The holds by reservation. An object even if there are none, because Lua writes an empty list as `{}`. */
-  readonly holds: Record<string, [string, string, string, string, string, boolean]>;
+  readonly scopes: Record<string, Missing<string>[]>;
+  /** The open holds by reservation id. Without holds this is `{}`, because Lua cannot tell an empty list from an empty object. */
+  readonly holds: Record<string, [string, string, string, string, string, boolean, string]>;
 }
 
 /** Parses the answer of inspect.lua. */
 export function readInspection(json: string): LedgerInspection {
-  const { now, accounts, keys, holds } = JSON.parse(json) as Seen;
+  const { now, accounts, scopes, holds } = JSON.parse(json) as Seen;
   return {
     nowMs: Number(now),
     accounts: new Map(Object.entries(accounts).flatMap(([id, values]) => pair(id, readAccount(values)))),
-    keys: new Map(Object.entries(keys).flatMap(([id, values]) => pair(id, readKey(values)))),
-    holds: Object.values(holds).map(([rid, accountId, keyId, amount, deadline, ofCall]) => ({
+    scopes: new Map(Object.entries(scopes).flatMap(([name, values]) => pair(name, readMoney(values)))),
+    holds: Object.values(holds).map(([rid, accountId, keyId, amount, deadline, ofCall, others]) => ({
       rid,
       accountId,
       keyId,
       ofCall,
+      scopes: others,
       amountE8: BigInt(amount),
       deadlineMs: deadline === 'inf' ? undefined : Number(deadline),
     })),
@@ -150,7 +190,7 @@ function readAccount([status, available, held, posted, seq]: Missing<string>[]):
   };
 }
 
-function readKey([spent, held, limit]: Missing<string>[]): KeyMoney | undefined {
-  if (!spent || !held) return undefined;
-  return { spentE8: BigInt(spent), heldE8: BigInt(held), limitE8: limit ? BigInt(limit) : undefined };
+function readMoney([spent, held, limits]: Missing<string>[]): ScopeMoney | undefined {
+  if (!spent && !held) return undefined;
+  return { spentE8: BigInt(spent || 0), heldE8: BigInt(held || 0), limitE8: parseLimits(limits ?? null).total };
 }

@@ -18,7 +18,7 @@ export function accountPrefix(accountId: string): string {
 /** The Redis key that exists while the index of API keys is complete. Without it, the index may lack entries of existing API keys. */
 export const KEY_INDEX = 'keyindex';
 
-/** The counter that the ledger increments before it waits for replicas. */
+/** The Redis key of a counter. The ledger increments the counter before it waits for replicas. */
 export const REPLICATED = 'replicated';
 
 /** Returns the Redis key of an API key's index entry, by the SHA-256 of the API key's secret. The entry's value is "accountId keyId". */

@@ -12,6 +12,7 @@
 --   lapsed, count, count   how many leases had ended, and of how many allowances the open calls were given up
 --   not_ready              the shard has not been filled from Postgres
 
+-- include scopes
 -- include allowances
 
 if redis.call('HEXISTS', KEYS[1], 'epoch') == 0 then return 'not_ready' end
@@ -31,7 +32,7 @@ each_allowance(KEYS[2], function(generation, al)
   elseif al.state == 'draining' then
     if al.until_ms <= now then
       change_allowance(KEYS[2], generation, al, { key = al.key, state = 'closed', sequence = al.sequence, digest = al.digest, total = 0,
-        open = 0, until_ms = 0, entry = al.entry })
+        open = 0, until_ms = 0, entry = al.entry, scopes = al.scopes })
       given_up = given_up + 1
     else
       at = al.until_ms

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { duplicateRedis, type RedisClient } from '../../storage/redis';
 import { LedgerUnavailable } from '../ledger';
+import type { ScriptAnswer } from './connection';
 
 /** The Redis channel that asks nodes to return money from their allowances (money held in advance). The answer to a node's next report asks again. */
 const CHANNEL = 'tollgate:recall';
@@ -37,8 +38,8 @@ interface RecallsOptions {
   readonly waitMs: number;
   /** Asks all nodes at once to return the money that they hold in advance for this account. */
   publish(accountId: string): void;
-  /** Counts the unexpired allowances (money that nodes hold in advance) of an account, or of one of its API keys. It also prevents their renewal. */
-  countLive(accountId: string, keyId?: string): Promise<number>;
+  /** Counts the unexpired allowances (money that nodes hold in advance) of a scope (see scopes.ts). It also prevents their renewal. */
+  countLive(accountId: string, scope: string): Promise<number>;
 }
 
 const FIRST_PAUSE_MS = 2;
@@ -55,36 +56,40 @@ export class Recalls {
 
   /**
    * Repeats an operation until it has an outcome. Before each attempt it recalls money from allowances of nodes, because the operation may
-   * need that money.
+   * need that money. `first` is its answer that money is recalled, with the scope whose allowances must come back.
    * @throws LedgerUnavailable if nodes do not answer in time
    */
-  async whileRecalling<T>(accountId: string, ask: () => Promise<T | undefined>): Promise<T> {
+  async whileRecalling(
+    accountId: string,
+    first: ScriptAnswer,
+    ask: () => Promise<ScriptAnswer>,
+  ): Promise<ScriptAnswer> {
     const until = performance.now() + this.#options.waitMs;
-    while (performance.now() < until) {
-      await this.allBack(accountId);
-      const answer = await ask();
-      if (answer !== undefined) return answer;
+    for (let answer = first; performance.now() < until; ) {
+      await this.allBack(accountId, answer[2] ?? `a:${accountId}`);
+      answer = await ask();
+      if (answer[0] !== 'recalling') return answer;
     }
     throw new LedgerUnavailable('other nodes did not return money held in advance in time');
   }
 
-  /** Resolves when no node admits calls any more from the allowances (money held in advance) that this account, or this API key, had before. */
-  allBack(accountId: string, keyId?: string): Promise<void> {
-    const name = `${accountId} ${keyId}`;
+  /** Resolves when no node admits calls any more from the allowances (money held in advance) that this scope of an account had before. */
+  allBack(accountId: string, scope: string): Promise<void> {
+    const name = `${accountId} ${scope}`;
     const known = this.#underWay.get(name);
     if (known !== undefined) return known;
-    const recall = this.#recall(accountId, keyId).finally(() => this.#underWay.delete(name));
+    const recall = this.#recall(accountId, scope).finally(() => this.#underWay.delete(name));
     this.#underWay.set(name, recall);
     return recall;
   }
 
-  async #recall(accountId: string, keyId: string | undefined): Promise<void> {
+  async #recall(accountId: string, scope: string): Promise<void> {
     const { waitMs, publish, countLive } = this.#options;
     publish(accountId);
     const until = performance.now() + waitMs;
     let pauseMs = FIRST_PAUSE_MS;
     while (performance.now() < until) {
-      if ((await countLive(accountId, keyId)) === 0) return;
+      if ((await countLive(accountId, scope)) === 0) return;
       await sleep(pauseMs);
       pauseMs = Math.min(pauseMs * 2, MAX_PAUSE_MS);
     }

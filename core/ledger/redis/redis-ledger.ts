@@ -14,9 +14,8 @@ import {
   type ReportOutcome,
   type ReportRequest,
 } from '../allowances/allowance-store';
-import { assertAmount } from '../amount';
+import { assertAmount, assertLimits } from '../amount';
 import { deadHashes, secretsOf } from '../key-access';
-import { assertLimits } from '../key-limits';
 import {
   type AccountSnapshot,
   type AccountState,
@@ -42,17 +41,23 @@ import {
   type ReserveRequest,
   type RollOutcome,
   type RollRequest,
+  type ScopeState,
   type SetKeyRequest,
+  type SetScopeRequest,
   type SettleOutcome,
   type SettleRequest,
   WrongPayer,
 } from '../ledger';
-import { LIMIT_FIELDS, limitsFrom } from '../limit-fields';
+import { limitsFrom, spendingLimitsOf } from '../limit-fields';
+import { LIMIT_WINDOWS, parseScope, type ReachedLimit, windowEndMs } from '../scopes';
 import { ALL_SHARDS } from '../shard';
 import { RedisConnection, refuseBrokenMoves, type ScriptAnswer } from './connection';
 import {
   describeSnapshot,
   firstIdAfter,
+  limitFields,
+  parseLimits,
+  parseSpending,
   readEntry,
   readInspection,
   readSettings,
@@ -64,7 +69,7 @@ import { RecallChannel, Recalls } from './recalls';
 import { type ReplicaPolicy, Replicas } from './replicas';
 
 const CALLS = ['reserve', 'settle', 'release', 'renew', 'roll', 'expire', 'count'] as const;
-const ACCOUNTS = ['credit', 'set-account', 'set-key', 'index-key', 'restore', 'inspect', 'due', 'trim'] as const;
+const ACCOUNTS = ['credit', 'set-account', 'set-scope', 'index-key', 'restore', 'inspect', 'due', 'trim'] as const;
 const ALLOWANCES = ['grant', 'report', 'recall', 'lapse', 'mark'] as const;
 const NAMES = [...CALLS, ...ACCOUNTS, ...ALLOWANCES] as const;
 
@@ -143,7 +148,7 @@ export class RedisLedger implements Ledger, AllowanceStore {
     this.#recalls = new Recalls({
       publish: (accountId) => this.#channel.publish(accountId),
       waitMs: recallWaitMs,
-      countLive: (accountId, keyId) => this.#countLive(accountId, keyId),
+      countLive: (accountId, scope) => this.#countLive(accountId, scope),
     });
   }
 
@@ -161,17 +166,16 @@ export class RedisLedger implements Ledger, AllowanceStore {
     args: readonly (string | number | bigint | undefined)[],
   ): Promise<T> {
     const texts = args.map((each) => (each === undefined ? '' : String(each)));
-    const once = async () => {
-      const answer = await this.#run(script, keys, texts);
-      return answer[0] === 'recalling' && script !== SCRIPT.report ? undefined : answer;
-    };
-    const answer = (await once()) ?? (await this.#recalls.whileRecalling(accountId, once));
+    const once = () => this.#run(script, keys, texts);
+    let answer = await once();
+    if (answer[0] === 'recalling' && script !== SCRIPT.report)
+      answer = await this.#recalls.whileRecalling(accountId, answer, once);
     return outcomeOf(script, answer, id);
   }
 
-  async #countLive(accountId: string, keyId = ''): Promise<number> {
+  async #countLive(accountId: string, scope: string): Promise<number> {
     const p = accountPrefix(accountId);
-    const [word, live = '0'] = await this.#calls.run(SCRIPT.recall, [`${p}meta`, `${p}a:${accountId}`], [keyId]);
+    const [word, live = '0'] = await this.#calls.run(SCRIPT.recall, [`${p}meta`, `${p}a:${accountId}`, p + scope], []);
     if (word === 'not_ready') throw notReady();
     return Number(live);
   }
@@ -307,25 +311,38 @@ export class RedisLedger implements Ledger, AllowanceStore {
     const p = accountPrefix(accountId);
     const [word, live = '0'] = await this.#run(SCRIPT['set-account'], [`${p}meta`, `${p}a:${accountId}`], [status]);
     if (word === 'not_ready') throw notReady();
-    if (live !== '0') await this.#recalls.allBack(accountId);
+    if (live !== '0') await this.#recalls.allBack(accountId, `a:${accountId}`);
   }
 
   /** Writes the index entry last, so that every API key that the index finds has its settings. */
   async setKey(request: SetKeyRequest): Promise<void> {
     const { accountId, keyId, settings } = request;
-    assertLimits(request);
-    const p = accountPrefix(accountId);
-    const args = [accountId, keyId, String(settings.rev), JSON.stringify(settingFields(request))];
-    const keys = [`${p}meta`, `${p}k:${keyId}`, `${p}a:${accountId}`];
-    const [word, live = '0', before = ''] = await this.#run(SCRIPT['set-key'], keys, args);
-    if (word === 'not_ready') throw notReady();
-    if (word === 'other_payer') throw unexpected(word, keyId);
+    assertLimits(spendingLimitsOf(request));
+    const scope = `k:${keyId}`;
+    const [word, live, before] = await this.#setScope(accountId, scope, settings.rev, settingFields(request));
     if (word !== 'older') {
       for (const { entry, values } of indexEntries(request)) await this.#run(SCRIPT['index-key'], [entry], values);
       const dead = deadHashes(request, before === '' ? undefined : readSettings('0', before).access);
       for (const hash of dead) await this.#calls.ask((redis) => redis.del(keyIndexEntry(hash)));
     }
-    if (live !== '0') await this.#recalls.allBack(accountId, keyId);
+    if (live !== '0') await this.#recalls.allBack(accountId, scope);
+  }
+
+  async setScope({ accountId, scope, rev, name, limits }: SetScopeRequest): Promise<void> {
+    assertLimits(limits);
+    const [, live] = await this.#setScope(accountId, scope, rev, limitFields(rev, name, limits));
+    if (live !== '0') await this.#recalls.allBack(accountId, scope);
+  }
+
+  /** Writes fields of a scope. Returns the script's answer: its word, how many allowances were recalled, and the key's settings before. */
+  async #setScope(accountId: string, scope: string, rev: number, fields: readonly string[]) {
+    const p = accountPrefix(accountId);
+    const keys = [`${p}meta`, p + scope, `${p}a:${accountId}`];
+    const args = [accountId, String(rev), JSON.stringify(fields)];
+    const [word, live = '0', before = ''] = await this.#run(SCRIPT['set-scope'], keys, args);
+    if (word === 'not_ready') throw notReady();
+    if (word === 'other_payer' || word === 'unknown_account') throw unexpected(word, scope);
+    return [word, live, before] as const;
   }
 
   async readAccount(accountId: string): Promise<AccountState | undefined> {
@@ -351,19 +368,34 @@ export class RedisLedger implements Ledger, AllowanceStore {
 
   async readKey({ accountId, keyId }: Payer): Promise<KeyState | undefined> {
     const p = accountPrefix(accountId);
-    const [owner, status, spent, held, free, rev, settings, ...limits] = await this.#readWhenReady(
+    const [owner, status, spent, held, free, rev, settings, limits = null, calls, tokens] = await this.#readWhenReady(
       p,
       `${p}k:${keyId}`,
-      ['account', 'status', 'spent', 'held', 'free', 'rev', 'settings', ...LIMIT_FIELDS],
+      ['account', 'status', 'spent', 'held', 'free', 'rev', 'settings', 'limits', 'calls', 'tokens'],
     );
     if (owner !== accountId || !spent || !held || !rev || !settings) return undefined;
     return {
       status: status as KeyStatus,
       spentE8: BigInt(spent),
       heldE8: BigInt(held) - BigInt(free ?? 0),
-      ...limitsFrom(({ field }) => limits[LIMIT_FIELDS.indexOf(field)]),
+      ...limitsFrom((limit) =>
+        limit.kind === 'usd' ? parseLimits(limits)[limit.window] : { calls, tokens }[limit.field],
+      ),
       settings: readSettings(rev, settings),
     };
+  }
+
+  async readScope(accountId: string, scope: string): Promise<ScopeState | undefined> {
+    const p = accountPrefix(accountId);
+    const names = ['account', 'held', 'free', 'spent', 'windows', 'limits'];
+    const [owner, held, free, spent = null, windows = null, limits = null] = await this.#readWhenReady(
+      p,
+      p + scope,
+      names,
+    );
+    if (held === null || (owner !== null && owner !== accountId)) return undefined;
+    const heldE8 = BigInt(held ?? 0) - BigInt(free ?? 0);
+    return { limits: parseLimits(limits), heldE8, spending: parseSpending(spent, windows) };
   }
 
   async #readWhenReady(prefix: string, key: string, fields: string[]): Promise<readonly (string | null)[]> {
@@ -413,8 +445,8 @@ export class RedisLedger implements Ledger, AllowanceStore {
   }
 
   /**
-   * Reads the first entry of each outbox with one command, because even an idle process reads all outboxes regularly. A Cluster does not
-   * allow a command across slots, so this works only without a Cluster.
+   * Reads the first entry of every outbox with one command, because even an idle process does this regularly. It works only without a
+   * Cluster, which does not allow a command across slots.
    */
   async #readFirst(redis: Redis, shards: readonly number[]): Promise<ReadonlyMap<number, readonly OutboxEntry[]>> {
     const shardOfOutbox = new Map(shards.map((shard) => [`${shardPrefix(shard)}ob`, shard]));
@@ -450,9 +482,9 @@ export class RedisLedger implements Ledger, AllowanceStore {
     }
   }
 
-  async inspect(shard: number, accountIds: readonly string[], keyIds: readonly string[]): Promise<LedgerInspection> {
+  async inspect(shard: number, accountIds: readonly string[], scopes: readonly string[]): Promise<LedgerInspection> {
     const p = shardPrefix(shard);
-    const wanted = JSON.stringify({ accounts: accountIds, keys: keyIds });
+    const wanted = JSON.stringify({ accounts: accountIds, scopes });
     const [word, seen = ''] = await this.#background.run(SCRIPT.inspect, [`${p}meta`, `${p}exp`], [p, wanted]);
     if (word === 'not_ready') throw notReady();
     return readInspection(seen);
@@ -545,7 +577,8 @@ export class RedisLedger implements Ledger, AllowanceStore {
     await this.#setInEveryShard('epoch', id);
     const [seconds] = await this.#background.ask((redis) => redis.time());
     await this.#background.ask((redis) => redis.set(KEY_INDEX, String(Number(seconds) * 1_000)));
-    // The marks of all shards are checked last. A Redis that was emptied while it was being filled has the epochs but no accounts.
+    // `begun` is checked last, in all shards. If Redis was emptied during recovery, it has the epochs that were just written, but no `begun` and no
+    // accounts.
     if (begun !== undefined && !(await this.#everyShardHas('begun', begun))) {
       await this.shut();
       return 'lost';
@@ -562,7 +595,7 @@ export class RedisLedger implements Ledger, AllowanceStore {
   }
 }
 
-/** Returns the index entries of a key, with the arguments of the script that writes them. */
+/** Returns the Redis keys of an API key's index entries (one per valid secret). Each has the values that the script `index-key` writes. */
 function indexEntries(key: SetKeyRequest) {
   return secretsOf(key).map(({ hash, untilMs }) => ({
     entry: keyIndexEntry(hash),
@@ -577,7 +610,7 @@ function keysOf({ accountId, keyId }: Payer, ...names: readonly string[]): strin
   return names.map((name) => (ids[name] === undefined ? p + name : `${p}${name}:${ids[name]}`));
 }
 
-/** Returns the six keys of every script that closes a reservation. */
+/** Returns the names of the six Redis keys that every script needs to close a reservation. */
 function closingKeys(payer: Payer, rid: string): string[] {
   return keysOf(payer, 'meta', 'a', 'k', `r:${rid}`, 'exp', 'ob');
 }
@@ -586,13 +619,19 @@ function notReady(): LedgerUnavailable {
   return new LedgerUnavailable('the ledger is being restored from Postgres');
 }
 
-/** Functions that read the values after an outcome in a script's answer. An outcome has the same values in all scripts, but some scripts omit them. */
+/**
+ * Functions that turn the values after an outcome in a script's answer into an object. An outcome has the same values in all scripts; some
+ * scripts return the outcome without values.
+ */
 const VALUES: Readonly<Record<string, (...values: string[]) => object>> = {
   reserved: (held) => ({ heldE8: BigInt(held) }),
   stale_key: (rev, settings) => ({ settings: readSettings(rev, settings) }),
   rate_limited: (ms) => ({ retryAfterMs: Number(ms) }),
   insufficient_balance: (available) => ({ availableE8: BigInt(available) }),
-  key_limit_exceeded: (available) => ({ availableE8: BigInt(available) }),
+  limit_exceeded: (left, scope, window, limit, spent, held, day, name) => ({
+    availableE8: BigInt(left),
+    limit: { name, ...readLimit(scope, Number(window), limit, spent, held, Number(day)) },
+  }),
   intent_conflict: (requestId) => ({ requestId }),
   intent_open: (requestId, rid) => ({ requestId, rid }),
   intent_charged: (requestId, rid, charged) => ({ requestId, rid, chargedE8: BigInt(charged) }),
@@ -606,6 +645,20 @@ const VALUES: Readonly<Record<string, (...values: string[]) => object>> = {
     uncoveredE8: BigInt(uncovered),
   }),
 };
+
+/** Reads the limit that a script names: the scope, the number of the window from 1, amounts in E8 and the day on which it was read. */
+function readLimit(
+  scope: string,
+  number: number,
+  limit: string,
+  spent: string,
+  held: string,
+  day: number,
+): Omit<ReachedLimit, 'name'> {
+  const window = LIMIT_WINDOWS[number - 1] ?? 'total';
+  const [limitE8, spentE8, heldE8] = [BigInt(limit), BigInt(spent), BigInt(held)];
+  return { ...parseScope(scope), window, limitE8, spentE8, heldE8, resetsAtMs: windowEndMs(window, day) };
+}
 
 /** Reads the answer of a script as an outcome. The script's header lists its answers, and the TypeScript types use the same names. */
 function outcomeOf<T extends { readonly outcome: string }>(

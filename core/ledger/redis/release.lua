@@ -22,11 +22,12 @@
 --   not_ready     the shard has not been filled from Postgres
 --   other_payer   the id belongs to another account or key: a defect of the caller
 
--- include key-limits
+-- include scopes
+-- include rates
 
 if redis.call('HEXISTS', KEYS[1], 'epoch') == 0 then return 'not_ready' end
 
-local reservation = redis.call('HMGET', KEYS[4], 'state', 'amount', 'account', 'key', 'tokens')
+local reservation = redis.call('HMGET', KEYS[4], 'state', 'amount', 'account', 'key', 'tokens', 'scopes')
 local state = reservation[1]
 if not state then
   redis.call('HSET', KEYS[4], 'state', 'tombstoned', 'account', ARGV[2], 'key', ARGV[3])
@@ -40,14 +41,15 @@ if state == 'expired' then return 'expired' end
 if state == 'released' then return 'released' end
 
 local hold = tonumber(reservation[2])
+local chain = chain_of(KEYS[2], reservation[6], KEYS[3])
+read_scopes(chain)
 redis.call('HINCRBY', KEYS[2], 'available', reservation[2])
-redis.call('HINCRBY', KEYS[2], 'held', integer(0 - hold))
 local seq = redis.call('HINCRBY', KEYS[2], 'seq', 1)
-redis.call('HINCRBY', KEYS[3], 'held', integer(0 - hold))
+book(chain, nil, 0 - hold, 0)
 correct_tokens(KEYS[3], reservation[5], 0)
 -- Changed in place, not deleted and made anew: while a Cluster moves the slot, Redis refuses to make a missing key, and the script would fail
 -- half-way.
-redis.call('HDEL', KEYS[4], 'amount', 'facts', 'tokens')
+redis.call('HDEL', KEYS[4], 'amount', 'facts', 'tokens', 'scopes')
 redis.call('HSET', KEYS[4], 'state', 'released', 'account', ARGV[2], 'key', ARGV[3])
 redis.call('ZREM', KEYS[5], ARGV[1])
 redis.call('XADD', KEYS[6], '*', 'kind', 'release', 'account', ARGV[2], 'key', ARGV[3], 'rid', ARGV[1],

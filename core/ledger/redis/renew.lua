@@ -19,17 +19,18 @@
 --   not_open                  unknown or closed
 --   not_ready                 the shard has not been filled from Postgres
 --   frozen                    the account is frozen, so its holds do not grow; nothing changes
---   recalling, milliseconds   nodes may have what is missing: they give it back within this time, and the caller asks again
+--   recalling, milliseconds, scope   nodes may have what is missing: those of this scope give it back within this time, and the
+--                                 caller asks again
 --   insufficient_balance, E8  with what the account has available beside the hold; nothing changes
---   key_limit_exceeded, E8    with what the key's limits leave beside the hold; nothing changes
+--   limit_exceeded, E8, scope, window, limit, spent, held, day, name   the limit that leaves least beside the hold; nothing changes
 --   other_payer               the id belongs to another account or key: a defect of the caller
 
--- include key-limits
+-- include scopes
 -- include allowances
 
 if redis.call('HEXISTS', KEYS[1], 'epoch') == 0 then return 'not_ready' end
 
-local reservation = redis.call('HMGET', KEYS[4], 'state', 'account', 'key', 'amount')
+local reservation = redis.call('HMGET', KEYS[4], 'state', 'account', 'key', 'amount', 'scopes')
 if not reservation[1] then return 'not_open' end
 if reservation[2] ~= ARGV[3] or reservation[3] ~= ARGV[4] then return 'other_payer' end
 if reservation[1] ~= 'open' then return 'not_open' end
@@ -38,18 +39,20 @@ local more = tonumber(ARGV[5]) - tonumber(reservation[4])
 if more > 0 then
   local account = redis.call('HMGET', KEYS[2], 'status', 'available')
   if account[1] ~= 'active' then return 'frozen' end
-  local room = room_of(KEYS[3], redis.call('HMGET', KEYS[3], 'limit', 'spent', 'held', 'caps'))
-  if more > tonumber(account[2]) or more > room then
-    local left = recall_for(KEYS[2], more > tonumber(account[2]), ARGV[4])
-    if left > 0 then return { 'recalling', integer(left) } end
-    account = redis.call('HMGET', KEYS[2], 'status', 'available')
-    room = room_of(KEYS[3], redis.call('HMGET', KEYS[3], 'limit', 'spent', 'held', 'caps'))
+  local chain = chain_of(KEYS[2], reservation[5], KEYS[3])
+  local available, rooms = tonumber(account[2]), rooms_of(read_scopes(chain))
+  if more > math.min(available, least_of(rooms)) then
+    local left, scope = recall_for(KEYS[2], short_of(available, chain, rooms, more))
+    if left > 0 then return { 'recalling', integer(left), scope } end
+    available, rooms = tonumber(redis.call('HGET', KEYS[2], 'available')), rooms_of(read_scopes(chain))
   end
-  if more > tonumber(account[2]) then return { 'insufficient_balance', account[2] } end
-  if more > room then return { 'key_limit_exceeded', integer(math.max(0, room)) } end
+  if more > math.min(available, least_of(rooms)) then
+    local limit = reached(available, chain, rooms, more)
+    if not limit then return { 'insufficient_balance', integer(available) } end
+    return { 'limit_exceeded', unpack(limit) }
+  end
   redis.call('HINCRBY', KEYS[2], 'available', integer(0 - more))
-  redis.call('HINCRBY', KEYS[2], 'held', integer(more))
-  redis.call('HINCRBY', KEYS[3], 'held', integer(more))
+  book(chain, nil, more, 0)
   redis.call('HSET', KEYS[4], 'amount', ARGV[5])
 end
 if ARGV[2] ~= '' and redis.call('ZSCORE', KEYS[5], ARGV[1]) ~= 'inf' then

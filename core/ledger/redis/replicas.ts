@@ -59,7 +59,8 @@ export class Replicas {
    * @throws LedgerUnavailable if too few have them and the policy is `refuse`
    */
   confirm(): Promise<void> {
-    // A running WAIT may have begun before the caller's change, so the caller shares the next WAIT.
+    // A running WAIT may have begun before this caller's change. The caller therefore waits for the next WAIT, together with all callers that arrive
+    // meanwhile.
     this.#next ??= this.#underWay.then(() => {
       this.#next = undefined;
       const waiting = this.#wait();
@@ -99,7 +100,7 @@ export class Replicas {
     return Number(count);
   }
 
-  /** Trusts the Redis that the ledger's other connections trust. WAIT on another Redis would not cover the writes of these connections. */
+  /** Trusts the Redis that the ledger's other connections trust. Writes of those connections are in that Redis only, so WAIT must run there. */
   trust(id: string): void {
     this.#connection.trust(id);
   }

@@ -18,7 +18,7 @@
 -- ARGV[8] what open calls hold, in E8
 -- ARGV[9] what the node gives back and no longer uses, in E8
 -- ARGV[10] what the node wants in addition to what it keeps, in E8
--- ARGV[11] what must stay available on account and key, in E8
+-- ARGV[11] what must stay available on the account and within each limit, in E8
 -- ARGV[12] admits, if the node may be admitting calls from what is free; empty otherwise
 -- ARGV[13] lease in milliseconds
 -- ARGV[14] id of the entry
@@ -36,7 +36,7 @@
 --   other_report              the report with this sequence had other calls
 --   other_payer               the generation belongs to another key: a defect of the caller
 
--- include key-limits
+-- include scopes
 -- include allowances
 
 if redis.call('HEXISTS', KEYS[1], 'epoch') == 0 then return 'not_ready' end
@@ -49,10 +49,11 @@ if al.state == 'live' and al.until_ms <= now then
   lapse(KEYS[2], ARGV[1], al, now)
   al = read_allowance(KEYS[2], ARGV[1])
 end
-local account = redis.call('HMGET', KEYS[2], 'status', 'available', 'recall_until', 'al_live')
-local key = redis.call('HMGET', KEYS[3], 'limit', 'spent', 'held', 'caps', 'status', 'rev', 'calls', 'tokens')
-local may_admit = account[1] == 'active' and key[5] == 'active' and tonumber(key[6]) <= tonumber(ARGV[6])
-  and not key[7] and not key[8] and tonumber(account[3] or 0) <= now
+local account = redis.call('HMGET', KEYS[2], 'status', 'available')
+local key = redis.call('HMGET', KEYS[3], 'status', 'rev', 'calls', 'tokens')
+local chain = chain_of_allowance(KEYS[2], al)
+local may_admit = account[1] == 'active' and key[1] == 'active' and tonumber(key[2]) <= tonumber(ARGV[6])
+  and not key[3] and not key[4] and not is_recalled(chain, now)
 
 local sequence = tonumber(ARGV[2])
 if sequence <= al.sequence then
@@ -70,22 +71,20 @@ if sequence ~= al.sequence + 1 then return 'unknown_generation' end
 local cost, open = tonumber(ARGV[7]), tonumber(ARGV[8])
 local total = al.total
 local available = tonumber(account[2])
-local room = room_of(KEYS[3], { key[1], key[2], key[3], key[4] })
+local read = read_scopes(chain)
+local rooms = rooms_of(read)
 -- A call holds more than before. Or the lease had ended, and free money was given back while the node admitted calls from it.
 local may_grow = account[1] == 'active' or ARGV[18] ~= ''
 local wanted = cost + (may_grow and open or math.min(open, al.open))
+local more = 0
 if wanted > total then
-  if ARGV[17] ~= '' and wanted - total > math.min(available, room) then
-    if recall_from_others(KEYS[2], ARGV[1], now, wanted - total > available, ARGV[5]) then return 'recalling' end
-    account = redis.call('HMGET', KEYS[2], 'status', 'available', 'recall_until', 'al_live')
-    key = redis.call('HMGET', KEYS[3], 'limit', 'spent', 'held', 'caps')
-    available = tonumber(account[2])
-    room = room_of(KEYS[3], key)
+  if ARGV[17] ~= '' and wanted - total > math.min(available, least_of(rooms)) then
+    if recall_from_others(KEYS[2], ARGV[1], now, short_of(available, chain, rooms, wanted - total)) then return 'recalling' end
+    read = read_scopes(chain)
+    available, rooms = tonumber(redis.call('HGET', KEYS[2], 'available')), rooms_of(read)
   end
-  local more = math.max(0, math.min(wanted - total, available, room))
+  more = math.max(0, math.min(wanted - total, available, least_of(rooms)))
   total = total + more
-  available = available - more
-  room = room - more
 end
 local charge = math.min(cost, total)
 local covered = math.min(open, total - charge)
@@ -95,8 +94,8 @@ local stays = al.state == 'live' and admits
 local back = stays and math.min(tonumber(ARGV[9]), free) or free
 local taken = 0
 if may_admit and (stays or not admits) then
-  local live = tonumber(account[4] or 0) + (al.state == 'live' and 0 or 1)
-  taken = grantable(available + back, room + back, live, tonumber(ARGV[10]), tonumber(ARGV[11]), free - back)
+  taken = grantable(available, chain, rooms, back - more, al.state == 'live' and 0 or 1, tonumber(ARGV[10]), tonumber(ARGV[11]),
+    free - back)
 end
 local is_live = stays or taken > 0
 local is_renewed = is_live and may_admit
@@ -111,20 +110,21 @@ elseif state ~= 'live' then
 end
 
 local entry = al.entry
+local day = book(chain, read, 0, charge)
 if ARGV[15] ~= '' then
   local posted = redis.call('HINCRBY', KEYS[2], 'posted', integer(0 - charge))
   local seq = redis.call('HINCRBY', KEYS[2], 'seq', 1)
   local fields = { 'kind', 'charge', 'account', ARGV[4], 'key', ARGV[5], 'rid', ARGV[14], 'seq', integer(seq), 'amount',
-    integer(0 - charge), 'posted', integer(posted), 'shortfall', integer(cost - charge + tonumber(ARGV[16])), 'record', '', 'calls', ARGV[15] }
+    integer(0 - charge), 'posted', integer(posted), 'shortfall', integer(cost - charge + tonumber(ARGV[16])), 'record', '', 'calls', ARGV[15], 'scopes', al.scopes,
+    'day', day }
   if cost > charge then
     fields[#fields + 1] = 'shortfalls'
     fields[#fields + 1] = shortfalls_of(ARGV[15], charge)
   end
   entry = redis.call('XADD', KEYS[4], '*', unpack(fields))
-  spend(KEYS[3], integer(charge), key[4])
   -- The charge leaves the account here, because the change below adds it to what is available.
   add(KEYS[2], 'available', 0 - charge)
 end
 change_allowance(KEYS[2], ARGV[1], al, { key = al.key, state = state, sequence = sequence, digest = ARGV[3], total = total,
-  open = covered, until_ms = until_ms, entry = entry })
+  open = covered, until_ms = until_ms, entry = entry, scopes = al.scopes })
 return { 'reported', integer(is_live and total - covered or 0), is_renewed and '1' or '', integer(open - covered) }

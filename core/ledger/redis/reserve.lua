@@ -1,6 +1,6 @@
 #!lua
--- Holds an amount of an account's money, and of a key's limit, for one call: at most half of what both have left, but the least
--- amount where that is more. A call that takes only the whole amount has it as its least one. Every check comes before the first write, because
+-- Holds an amount of an account's money, and of the limits of all scopes of a call, for one call: at most half of what all have
+-- left, but the least amount where that is more. A call that takes only the whole amount has it as its least one. Every check comes before the first write, because
 -- Redis keeps what a failing script has written.
 --
 -- KEYS[1] {sNNN}:meta
@@ -40,11 +40,13 @@
 --   intent_charged, request id, rid, E8  the first call was charged this much
 --   too_many_intents              the account has the most keys that are kept, and the oldest belong to open calls
 --   rate_limited, milliseconds    how long it takes until this call may be repeated
---   recalling, milliseconds       nodes may have what is missing: they give it back within this time, and the caller asks again
+--   recalling, milliseconds, scope   nodes may have what is missing: those of this scope give it back within this time, and the
+--                                 caller asks again
 --   insufficient_balance, E8      with what the account has available
---   key_limit_exceeded, E8        with what the key's limits leave
+--   limit_exceeded, E8, scope, window, limit, spent, held, day, name   the limit that leaves least, and what it leaves
 
--- include key-limits
+-- include scopes
+-- include rates
 -- include allowances
 -- include intents
 
@@ -61,15 +63,16 @@ if state then
   return { 'reserved', reservation[2] }
 end
 
-local account = redis.call('HMGET', KEYS[2], 'status', 'available')
-if not account[1] then return 'unknown_account' end
+local account = redis.call('HMGET', KEYS[2], 'limits', 'held', 'spent', 'windows', 'status', 'available')
+if not account[5] then return 'unknown_account' end
 
-local key = redis.call('HMGET', KEYS[3], 'account', 'status', 'rev', 'limit', 'spent', 'held', 'caps')
-if key[1] ~= ARGV[5] then return 'unknown_key' end
-if key[2] ~= 'active' then return 'revoked' end
-if account[1] ~= 'active' then return 'frozen' end
-if tonumber(key[3]) > tonumber(ARGV[4]) then
-  return { 'stale_key', key[3], redis.call('HGET', KEYS[3], 'settings') }
+local key = redis.call('HMGET', KEYS[3], 'limits', 'held', 'spent', 'windows', 'account', 'status', 'rev', 'scopes', 'calls',
+  'calls_at', 'tokens', 'tokens_at')
+if key[5] ~= ARGV[5] then return 'unknown_key' end
+if key[6] ~= 'active' then return 'revoked' end
+if account[5] ~= 'active' then return 'frozen' end
+if tonumber(key[7]) > tonumber(ARGV[4]) then
+  return { 'stale_key', key[7], redis.call('HGET', KEYS[3], 'settings') }
 end
 
 local room_for_intent
@@ -84,34 +87,36 @@ if ARGV[10] then
 end
 
 local time = redis.call('TIME')
-local rate, calls_at, tokens_at = {}, nil, nil
-if key[7] and ARGV[8] ~= '' then
+local calls_at, tokens_at
+if ARGV[8] ~= '' and (key[9] or key[11]) then
   local now = time[1] * 1000000 + time[2]
   local calls_late, tokens_late = 0, 0
-  rate = redis.call('HMGET', KEYS[3], 'calls', 'calls_at', 'tokens', 'tokens_at')
-  if rate[1] then calls_at, calls_late = take(tonumber(rate[1]), rate[2], 1, now) end
-  if rate[3] then tokens_at, tokens_late = take(tonumber(rate[3]), rate[4], tonumber(ARGV[8]), now) end
+  if key[9] then calls_at, calls_late = take(tonumber(key[9]), key[10], 1, now) end
+  if key[11] then tokens_at, tokens_late = take(tonumber(key[11]), key[12], tonumber(ARGV[8]), now) end
   local late = math.max(calls_late, tokens_late)
   if late > 0 then return { 'rate_limited', integer(math.ceil(late / 1000)) } end
 end
 
 local least = tonumber(ARGV[9])
-local room = room_of(KEYS[3], { key[4], key[5], key[6], key[7] })
-if least > tonumber(account[2]) or least > room then
-  local left = recall_for(KEYS[2], least > tonumber(account[2]), ARGV[6])
-  if left > 0 then return { 'recalling', integer(left) } end
-  account = redis.call('HMGET', KEYS[2], 'status', 'available')
-  room = room_of(KEYS[3], redis.call('HMGET', KEYS[3], 'limit', 'spent', 'held', 'caps'))
+local chain = chain_of(KEYS[2], key[8], KEYS[3])
+local available, rooms = tonumber(account[6]), rooms_of(read_scopes(chain, account, key))
+if least > math.min(available, least_of(rooms)) then
+  local left, scope = recall_for(KEYS[2], short_of(available, chain, rooms, least))
+  if left > 0 then return { 'recalling', integer(left), scope } end
+  available, rooms = tonumber(redis.call('HGET', KEYS[2], 'available')), rooms_of(read_scopes(chain))
 end
-local half = math.floor(math.min(tonumber(account[2]), room) / 2)
-local amount = math.min(tonumber(ARGV[2]), math.max(least, half))
-if amount > tonumber(account[2]) then return { 'insufficient_balance', account[2] } end
-if amount > room then return { 'key_limit_exceeded', integer(math.max(0, room)) } end
+local room = math.min(available, least_of(rooms))
+local amount = math.min(tonumber(ARGV[2]), math.max(least, math.floor(room / 2)))
+if amount > room then
+  local limit = reached(available, chain, rooms, amount)
+  if not limit then return { 'insufficient_balance', integer(available) } end
+  return { 'limit_exceeded', unpack(limit) }
+end
 
 redis.call('HINCRBY', KEYS[2], 'available', integer(0 - amount))
-redis.call('HINCRBY', KEYS[2], 'held', integer(amount))
-redis.call('HINCRBY', KEYS[3], 'held', integer(amount))
-redis.call('HSET', KEYS[4], 'state', 'open', 'amount', integer(amount), 'account', ARGV[5], 'key', ARGV[6], 'facts', ARGV[7])
+book(chain, nil, amount, 0)
+redis.call('HSET', KEYS[4], 'state', 'open', 'amount', integer(amount), 'account', ARGV[5], 'key', ARGV[6], 'facts', ARGV[7],
+  'scopes', key[8] or '')
 if calls_at then redis.call('HSET', KEYS[3], 'calls_at', integer(calls_at)) end
 if tokens_at then
   redis.call('HSET', KEYS[3], 'tokens_at', integer(tokens_at))

@@ -1,18 +1,18 @@
 #!lua
 -- Writes back what Postgres knows of one account. If the ledger has as many of its entries, its money stays as it is. The status
--- and the settings of keys have no entries, so those of Postgres are written, and missing keys, too. An account that is behind
+-- and the settings of scopes have no entries, so those of Postgres are written, and missing scopes, too. An account that is behind
 -- loses its open holds, because nothing tells which of them were closed meanwhile. Only those remain that Postgres knows to be
 -- open.
 --
--- The account's reservations and keys are not among its KEYS; all are in the account's slot.
+-- The account's reservations and scopes are not among its KEYS; all are in the account's slot.
 --
 -- KEYS[1] {sNNN}:a:<account>
 -- KEYS[2] {sNNN}:exp
 -- ARGV[1] account
 -- ARGV[2] {sNNN}:
--- ARGV[3] JSON: status, available, held, posted, seq, keys (id, rev, held, and settings and counters as fields of their
---         hashes), closed (rid, state, key, charged, shortfall, and for a charged call with an Idempotency-Key intent: key,
---         body, request), open (rid, key, amount); amounts are strings, null is the empty string
+-- ARGV[3] JSON: status, available, held, posted, seq, scopes (name, rev, held, and settings and counters as fields of their
+--         hashes; the account among them), closed (rid, state, key, charged, shortfall, and for a charged call with an Idempotency-Key intent: key,
+--         body, request), open (rid, key, scopes, amount); amounts are strings, null is the empty string
 -- ARGV[4] milliseconds the closed reservations stay
 --
 -- answers
@@ -20,6 +20,7 @@
 --   untouched   the account is not behind: its money and its holds stay
 
 -- include intents
+-- include scopes
 -- include allowances
 -- include set-fields
 
@@ -27,15 +28,16 @@ local snapshot = cjson.decode(ARGV[3])
 local seq = redis.call('HGET', KEYS[1], 'seq')
 local behind = not seq or tonumber(seq) < tonumber(snapshot.seq)
 
-for _, key in ipairs(snapshot.keys) do
-  local name = ARGV[2] .. 'k:' .. key.id
+for _, scope in ipairs(snapshot.scopes) do
+  local name = ARGV[2] .. scope.name
+  local is_account = name == KEYS[1]
   local rev = redis.call('HGET', name, 'rev')
-  if behind or not rev then
-    redis.call('DEL', name)
-    redis.call('HSET', name, 'account', ARGV[1], 'held', behind and key.held or '0', unpack(key.counters))
+  if behind or not rev and not is_account then
+    if not is_account then redis.call('DEL', name) end
+    redis.call('HSET', name, 'account', ARGV[1], 'held', behind and scope.held or '0', unpack(scope.counters))
   end
-  if behind or not rev or tonumber(rev) < tonumber(key.rev) then
-    set_fields(name, key.settings)
+  if behind or not rev or tonumber(rev) < tonumber(scope.rev) then
+    set_fields(name, scope.settings)
   end
 end
 -- Lost allowances may still have leases, so operations that stop calls wait until these have ended.
@@ -43,7 +45,7 @@ redis.call('HSET', KEYS[1], 'lost_until', integer_of(clock() + LEASE_MS))
 if not behind then
   redis.call('HSET', KEYS[1], 'status', snapshot.status)
   -- What an operator has changed meanwhile must reach live allowances, too.
-  if tonumber(redis.call('HGET', KEYS[1], 'al_live') or 0) > 0 then mark_recall(KEYS[1], clock()) end
+  if tonumber(redis.call('HGET', KEYS[1], 'al_live') or 0) > 0 then mark_recall({ KEYS[1] }, clock()) end
   return 'untouched'
 end
 
@@ -71,7 +73,8 @@ end
 for _, open in ipairs(snapshot.open) do
   local name = ARGV[2] .. 'r:' .. open.rid
   redis.call('DEL', name)
-  redis.call('HSET', name, 'state', 'open', 'amount', open.amount, 'account', ARGV[1], 'key', open.key, 'facts', '')
+  redis.call('HSET', name, 'state', 'open', 'amount', open.amount, 'account', ARGV[1], 'key', open.key, 'facts', '',
+    'scopes', open.scopes)
   redis.call('ZADD', KEYS[2], '+inf', open.rid)
 end
 redis.call('HSET', KEYS[1], 'status', snapshot.status, 'available', snapshot.available, 'held', snapshot.held,

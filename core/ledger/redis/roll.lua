@@ -28,17 +28,18 @@
 --   exists_with_different_amount  the next id is open with another amount
 --   released_before               the next id was released, perhaps before this roll arrived
 --   frozen
---   recalling, milliseconds       nodes may have what is missing: they give it back within this time, and the caller asks again
+--   recalling, milliseconds, scope   nodes may have what is missing: those of this scope give it back within this time, and the
+--                                 caller asks again
 --   insufficient_balance, E8      with what the next hold could have
---   key_limit_exceeded, E8        with what the key's limits would leave for the next hold
+--   limit_exceeded, E8, scope, window, limit, spent, held, day, name   the limit that leaves least for the next hold
 --   other_payer                   an id belongs to another account or key: a defect of the caller
 
--- include key-limits
+-- include scopes
 -- include allowances
 
 if redis.call('HEXISTS', KEYS[1], 'epoch') == 0 then return 'not_ready' end
 
-local first = redis.call('HMGET', KEYS[4], 'state', 'amount', 'account', 'key', 'charged', 'shortfall')
+local first = redis.call('HMGET', KEYS[4], 'state', 'amount', 'account', 'key', 'charged', 'shortfall', 'scopes')
 local following = redis.call('HMGET', KEYS[7], 'state', 'amount', 'account', 'key')
 if first[1] and (first[3] ~= ARGV[3] or first[4] ~= ARGV[4]) then return 'other_payer' end
 if following[1] and (following[3] ~= ARGV[3] or following[4] ~= ARGV[4]) then return 'other_payer' end
@@ -58,36 +59,51 @@ local hold = tonumber(first[2])
 local cost = tonumber(ARGV[2])
 local more = following[1] and 0 or tonumber(ARGV[7])
 if not following[1] and redis.call('HGET', KEYS[2], 'status') ~= 'active' then return 'frozen' end
-local left, room, key
+local scopes = first[7] or ''
+local chain = chain_of(KEYS[2], scopes, KEYS[3])
+local next_scopes = redis.call('HGET', KEYS[3], 'scopes') or ''
+local next_chain = chain_of(KEYS[2], next_scopes, KEYS[3])
+-- The first hold and its cost count in the scopes that it names, which the key may have left meanwhile.
+local is_settled = {}
+for _, name in ipairs(chain) do is_settled[name] = true end
+read_scopes(chain)
+local available, rooms
 local function measure()
-  left = tonumber(redis.call('HGET', KEYS[2], 'available')) + hold - cost
-  key = redis.call('HMGET', KEYS[3], 'limit', 'spent', 'held', 'caps')
-  room = room_of(KEYS[3], key) + hold - cost
+  available, rooms = tonumber(redis.call('HGET', KEYS[2], 'available')) + hold - cost, rooms_of(read_scopes(next_chain))
+  for _, room in ipairs(rooms) do
+    if is_settled[next_chain[room.place]] then
+      room.left, room.held, room.spent = room.left + hold - cost, room.held - hold, room.spent + cost
+    end
+  end
 end
 measure()
-if more > left or more > room then
-  local kept = recall_for(KEYS[2], more > left, ARGV[4])
-  if kept > 0 then return { 'recalling', integer(kept) } end
+if more > math.min(available, least_of(rooms)) then
+  local kept, scope = recall_for(KEYS[2], short_of(available, next_chain, rooms, more))
+  if kept > 0 then return { 'recalling', integer(kept), scope } end
   measure()
 end
-if more > left then return { 'insufficient_balance', integer(math.max(0, left)) } end
-if more > room then return { 'key_limit_exceeded', integer(math.max(0, room)) } end
+if more > math.min(available, least_of(rooms)) then
+  local limit = reached(available, next_chain, rooms, more)
+  if not limit then return { 'insufficient_balance', integer(math.max(0, available)) } end
+  return { 'limit_exceeded', unpack(limit) }
+end
 
 redis.call('HINCRBY', KEYS[2], 'available', integer(hold - cost - more))
-redis.call('HINCRBY', KEYS[2], 'held', integer(more - hold))
 local posted = redis.call('HINCRBY', KEYS[2], 'posted', integer(0 - cost))
 local seq = redis.call('HINCRBY', KEYS[2], 'seq', 1)
-redis.call('HINCRBY', KEYS[3], 'held', integer(more - hold))
-spend(KEYS[3], ARGV[2], key[4])
+local day = book(chain, read_scopes(chain), 0 - hold, cost)
+book(next_chain, nil, more, 0)
 -- Changed in place, not deleted and made anew: while a Cluster moves the slot, Redis refuses to make a missing key, and the script would fail
 -- half-way.
-redis.call('HDEL', KEYS[4], 'amount', 'facts', 'tokens')
+redis.call('HDEL', KEYS[4], 'amount', 'facts', 'tokens', 'scopes')
 redis.call('HSET', KEYS[4], 'state', 'settled', 'charged', ARGV[2], 'shortfall', '0', 'account', ARGV[3], 'key', ARGV[4])
 if not following[1] then
-  redis.call('HSET', KEYS[7], 'state', 'open', 'amount', ARGV[7], 'account', ARGV[3], 'key', ARGV[4], 'facts', '')
+  redis.call('HSET', KEYS[7], 'state', 'open', 'amount', ARGV[7], 'account', ARGV[3], 'key', ARGV[4], 'facts', '',
+    'scopes', next_scopes)
   redis.call('ZADD', KEYS[5], '+inf', ARGV[6])
 end
 redis.call('ZREM', KEYS[5], ARGV[1])
 redis.call('XADD', KEYS[6], '*', 'kind', 'charge', 'account', ARGV[3], 'key', ARGV[4], 'rid', ARGV[1],
-  'seq', integer(seq), 'amount', integer(0 - cost), 'posted', integer(posted), 'shortfall', '0', 'record', ARGV[5])
+  'seq', integer(seq), 'amount', integer(0 - cost), 'posted', integer(posted), 'shortfall', '0', 'record', ARGV[5],
+  'scopes', scopes, 'day', day)
 return { 'rolled', ARGV[2], '0' }

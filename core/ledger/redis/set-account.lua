@@ -9,6 +9,7 @@
 --   set, count   how many allowances were recalled: nodes admit calls from them until they have given them back
 --   not_ready   the shard has not been filled from Postgres
 
+-- include scopes
 -- include allowances
 
 if redis.call('HEXISTS', KEYS[1], 'epoch') == 0 then return 'not_ready' end
@@ -19,5 +20,5 @@ end
 local before = redis.call('HGET', KEYS[2], 'status')
 redis.call('HSET', KEYS[2], 'status', ARGV[1])
 local now = clock()
-if before == ARGV[1] and not is_recalling(KEYS[2], now) then return 'set' end
-return { 'set', integer_of((recall_all(KEYS[2], now))) }
+if before == ARGV[1] and not is_recalling(KEYS[2], now, KEYS[2]) then return 'set' end
+return { 'set', integer_of((recall_all(KEYS[2], now, KEYS[2]))) }

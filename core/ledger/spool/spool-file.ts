@@ -31,7 +31,10 @@ export interface KeptReport extends Payer {
 
 export type SpoolLine = Closing | Opening | KeptReport;
 
-/** A reservation or report that the spool keeps because Postgres may not have it yet. */
+/**
+ * The account of a line in the spool (a file on disk for what Postgres may not have yet). The line holds a reservation or an allowance
+ * report. `generation` identifies the allowance that admitted the call.
+ */
 export interface Waiting {
   readonly accountId: string;
   /** The allowance that admitted the call (money that a node holds in advance); its reports send the call to the ledger. undefined: no allowance did. */

@@ -10,7 +10,7 @@ export interface SpoolFolder {
   /** The files of stopped processes, which this process takes over. */
   readonly left: readonly SpoolFile[];
   create(): SpoolFile;
-  /** Releases the folder. Files that still have lines wait for the next process that uses it. */
+  /** Releases the folder. Its files that still have lines wait for the next process that opens the folder. */
   close(): Promise<void>;
 }
 
@@ -44,8 +44,8 @@ export async function openSpoolFolder(path: string): Promise<SpoolFolder> {
 }
 
 /**
- * Creates and locks this process's subfolder. Another starting process may mistake the new subfolder for an abandoned one and lock it
- * first. Then this creates another.
+ * Creates and locks a subfolder for this process. Another starting process may take the new subfolder for an abandoned one and lock it
+ * first. In that case, this function creates another subfolder.
  */
 async function makeHome(path: string): Promise<readonly [string, DataFolderLock]> {
   const home = join(path, newId());

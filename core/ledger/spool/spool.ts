@@ -25,9 +25,9 @@ export interface Spool {
    * the event loop are one write. It never rejects, because a full disk removes a safety net and must not stop the service.
    */
   keep(line: SpoolLine): Promise<void>;
-  /** Deletes closings that Postgres has. Ignores unknown ids. */
+  /** Deletes the settles and releases of these reservations, because Postgres has their entries now. Ignores unknown ids. */
   written(rids: readonly string[]): void;
-  /** Deletes the lines whose entries Postgres has by now, and stops. The other lines wait for the next process that opens the folder. */
+  /** Deletes the lines whose entries Postgres has by now, and stops the spool. The remaining lines wait for the next process that opens the folder. */
   readonly stop: Stop;
 }
 
@@ -39,9 +39,9 @@ interface SpoolOptions {
   readonly database: Knex;
   readonly shipper: Pick<Shipper, 'nudge'>;
   readonly log: Logger;
-  /** The folder, which `stop` closes. */
+  /** The folder with the spool files. `stop` closes the folder. */
   readonly folder: SpoolFolder;
-  /** Overrides some of the usual lease times. */
+  /** Lease times that replace the default ones. */
   readonly times?: Partial<LeaseTimes>;
   readonly maxBytes?: number;
 }
@@ -53,7 +53,7 @@ interface OldFile extends KnownFile {
 const MAX_BYTES = 256 * 1_024 * 1_024;
 const LOOK_UP_AT_ONCE = 5_000;
 
-/** Outcomes after which no row follows in Postgres, so the spool deletes the closing at once. */
+/** Outcomes of a settle or release after which no row follows in Postgres. The spool then deletes the settle or release at once. */
 const DONE: ReadonlySet<string> = new Set(['recorded', 'nothing_held', 'unknown_reservation']);
 
 const waitingGauge = new Gauge({
@@ -96,7 +96,7 @@ export function openSpool(options: SpoolOptions): Spool {
     return current;
   };
 
-  /** Files with lines that are not on disk yet. `flushed` resolves when they are. */
+  /** Spool files with lines that are not on disk yet. `flushed` resolves when those lines are on disk. */
   const unwritten = new Set<SpoolFile>();
   let flushed: Promise<void> | undefined;
 
@@ -181,7 +181,7 @@ export function openSpool(options: SpoolOptions): Spool {
       const { accountId, generation, openings, closings, reports } = left;
       const outcome = await takeOver(left, store);
       shipper.nudge(accountId);
-      // A report of a lost allowance, or one without waiting calls, is deleted, because it may never reach Postgres.
+      // Deletes a report if its allowance is lost or if none of its calls is waiting, because such a report may never reach Postgres.
       const over = reports.filter(({ rids }) => outcome === 'lost' || !rids.some(waits));
       for (const { rid } of over) forget(rid);
       if (outcome === 'lost') {
@@ -219,7 +219,7 @@ export function openSpool(options: SpoolOptions): Spool {
       const outcome = await (closing.kind === 'settle' ? settle(closing) : release(closing));
       resent.inc({ outcome });
       shipper.nudge(closing.accountId);
-      // Every other outcome has a ledger entry. The spool deletes the line of this settle or release when Postgres has that entry's row.
+      // Every outcome outside `DONE` has a ledger entry. The spool deletes the line of this settle or release when Postgres has that entry's row.
       if (DONE.has(outcome)) file.waiting.delete(closing.rid);
     }
   };

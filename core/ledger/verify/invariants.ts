@@ -1,4 +1,5 @@
 import type { LedgerInspection, SeenHold } from '../ledger';
+import { chainOf, parseScope } from '../scopes';
 
 /** The invariants of the ledger, which hold at every moment. Documents, tests and metrics use these names, and a violation contains one of them. */
 export const INVARIANTS = {
@@ -8,15 +9,15 @@ export const INVARIANTS = {
   held_negative: 'held ≥ 0',
   balance_differs: 'available + held = posted',
   holds_differ: 'held of an account = the sum of its open holds and its allowances',
-  key_holds_differ: 'held of a key = the sum of its open holds and its allowances',
+  scope_holds_differ: 'held of a scope (account, team, member or key) = the sum of its open holds and its allowances',
   hold_without_deadline: "a call's hold has a deadline",
   hold_overdue: "a call's hold, or an allowance, is given back within 60 s of its deadline",
-  limit_exceeded: 'spent of a key ≤ its limit, unless the limit was lowered',
-  spent_differs: 'spent of a key = the sum of its charges',
+  limit_exceeded: 'spent of a scope ≤ its limit, unless the limit was lowered',
+  spent_differs: 'spent of a scope = the sum of its charges',
   chain_gap: 'entries of an account are numbered without a gap',
   chain_broken: 'posted of an entry = posted of the one before + its amount',
   chain_end_differs: "an account's noted last entry, which recovery reads, is its last entry",
-  key_sum_differs: 'the sums of what a key has spent by day, which recovery reads, are the sum of its charges',
+  scope_sum_differs: 'the sums of what a scope has spent by day, which recovery reads, are the sum of its charges',
   posted_differs: 'posted in the ledger = the sum of all entries up to its last one',
   entry_lost: 'an entry of the ledger is in its outbox or in Postgres',
   ledger_behind: 'the ledger knows every entry of Postgres',
@@ -38,20 +39,22 @@ export interface Violation {
   /** The number of the entry that violates the invariant, or of the last entry in the ledger when it was checked. */
   readonly seq: number | null;
   readonly keyId: string | null;
+  /** The name of the account, team, member or key whose sums violate the invariant, as in scopes.ts. */
+  readonly scope: string | null;
   readonly rid: string | null;
   readonly expected: string;
   readonly found: string;
 }
 
-type Detail = Partial<Pick<Violation, 'accountId' | 'seq' | 'keyId' | 'rid'>>;
+type Detail = Partial<Pick<Violation, 'accountId' | 'seq' | 'keyId' | 'scope' | 'rid'>>;
 
 export function violation(
   invariant: Invariant,
-  { accountId = null, seq = null, keyId = null, rid = null }: Detail,
+  { accountId = null, seq = null, keyId = null, scope = null, rid = null }: Detail,
   expected: unknown,
   found: unknown,
 ): Violation {
-  return { invariant, accountId, seq, keyId, rid, expected: String(expected), found: String(found) };
+  return { invariant, accountId, seq, keyId, scope, rid, expected: String(expected), found: String(found) };
 }
 
 /** How late a hold may expire, and how old an outbox entry may be, in ms. Expiry pauses after an outage of Redis, and Postgres may restart. */
@@ -82,21 +85,39 @@ function judgeHold({ accountId, keyId, rid, deadlineMs, ofCall }: SeenHold, seq:
     : [];
 }
 
-/** Returns the violations that are visible in one view of a key in the ledger. Other checks compare the key's spending with Postgres. */
-export function judgeKey(
-  accountId: string,
-  keyId: string,
-  { accounts, keys, holds }: LedgerInspection,
+/** A scope of an account, by its name in the ledger. */
+export interface NamedScope {
+  readonly accountId: string;
+  readonly scope: string;
+}
+
+/** Returns what a violation says of a scope. */
+export function scopeDetail({ accountId, scope }: NamedScope, seq: number | null): Detail {
+  const { kind, id } = parseScope(scope);
+  return { accountId, seq, scope, keyId: kind === 'key' ? id : null };
+}
+
+/** Returns the violations that are visible in one view of a scope in the ledger. `held` has the sums of the view's holds by scope. */
+export function judgeScope(
+  named: NamedScope,
+  { accounts, scopes }: LedgerInspection,
+  held: ReadonlyMap<string, bigint>,
 ): readonly Violation[] {
-  const key = keys.get(keyId);
-  if (key === undefined) return [];
-  const at = { accountId, keyId, seq: accounts.get(accountId)?.seq ?? null };
-  const held = sumOf(holds.filter((hold) => hold.keyId === keyId));
-  const { heldE8, spentE8, limitE8 } = key;
+  const { heldE8, spentE8, limitE8 } = scopes.get(named.scope) ?? { heldE8: 0n, spentE8: 0n };
+  const at = scopeDetail(named, accounts.get(named.accountId)?.seq ?? null);
+  const sumE8 = held.get(named.scope) ?? 0n;
   return [
-    ...(held === heldE8 ? [] : [violation('key_holds_differ', at, held, heldE8)]),
+    ...(sumE8 === heldE8 ? [] : [violation('scope_holds_differ', at, sumE8, heldE8)]),
     ...(limitE8 === undefined || spentE8 <= limitE8 ? [] : [violation('limit_exceeded', at, `≤ ${limitE8}`, spentE8)]),
   ];
+}
+
+/** Sums open holds by the names of the scopes that they count in. */
+export function sumByScope(holds: readonly SeenHold[]): ReadonlyMap<string, bigint> {
+  const sums = new Map<string, bigint>();
+  for (const { accountId, scopes, keyId, amountE8 } of holds)
+    for (const name of chainOf(accountId, scopes, keyId)) sums.set(name, (sums.get(name) ?? 0n) + amountE8);
+  return sums;
 }
 
 function sumOf(holds: readonly SeenHold[]): bigint {

@@ -57,7 +57,7 @@ interface Uneven {
   readonly records: number;
   readonly charged: string | null;
   readonly cost: string | null;
-  /** Whether the report of an allowance (money held in advance) charged for the reservation, beside its own entry. */
+  /** Whether the report of an allowance (money held in advance) charged for the reservation although the reservation has an entry of its own. */
   readonly isReported: boolean;
 }
 
@@ -77,7 +77,7 @@ export async function compareRecords(
   const dropped = await droppedBefore(database);
   const earliest = dropped === undefined ? 0 : dropped.getTime() + DAY_MS;
   for (let day = days; day > 0; day -= 1) {
-    // The newest day ends in the future, because the clocks of nodes differ.
+    // The newest compared day ends in the future, because the clocks of other nodes may be ahead.
     const end = now - (day === 1 ? -1 : day - 1) * DAY_MS;
     if (end <= earliest) continue;
     const from = new Date(Math.max(earliest, now - day * DAY_MS)).toISOString();

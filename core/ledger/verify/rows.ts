@@ -1,5 +1,7 @@
 import type { Knex } from 'knex';
-import { isCompensated, type Violation, violation } from './invariants';
+import { chainSql } from '../outbox/rows';
+import { chainOf } from '../scopes';
+import { isCompensated, type NamedScope, scopeDetail, type Violation, violation } from './invariants';
 
 /** The last entry of an account that the verification has read, and the sums of the entries read so far. */
 export interface Chain {
@@ -8,8 +10,9 @@ export interface Chain {
   postedE8: bigint;
   sumE8: bigint;
   entries: number;
+  /** What the read entries charged, by the names of scopes: the account, its teams, its members and its keys. */
   readonly spentE8: Map<string, bigint>;
-  /** Whether the chain (the account's entries read so far) begins with the account's first entry. Otherwise `spentE8` lacks earlier spending of its keys. */
+  /** Whether the chain (the account's entries read so far) begins with the account's first entry. Otherwise `spentE8` lacks earlier spending. */
   readonly isWhole: boolean;
 }
 
@@ -30,7 +33,7 @@ export async function startChains(database: Knex, accountIds: readonly string[])
   });
 }
 
-/** How many entries of one account a statement follows, so that no statement takes long. */
+/** How many entries of one account an SQL statement checks at most, so that no statement takes long. */
 const ENTRIES_AT_ONCE = 20_000;
 
 /** Begins an SQL statement with the entries to check: from the next unread entry of each account to the last one requested. */
@@ -57,8 +60,8 @@ const FOLLOW = `${WANTED}, chained AS (
   FROM chained GROUP BY account_id`;
 
 const SPENT = `${WANTED}
-  SELECT account_id::text AS "accountId", key_id::text AS "keyId", (-sum(amount_e8))::text AS spent
-  FROM entry WHERE kind = 'charge' GROUP BY account_id, key_id`;
+  SELECT account_id::text AS "accountId", coalesce(scopes, '') AS scopes, key_id::text AS "keyId", (-sum(amount_e8))::text AS spent
+  FROM entry WHERE kind = 'charge' GROUP BY account_id, scopes, key_id`;
 
 /** Finds reservations that were closed twice, except those whose charge was refunded. */
 const CLOSED_TWICE = `${WANTED}
@@ -81,8 +84,8 @@ interface Followed {
 }
 
 /**
- * Checks the accounts' entries in Postgres one after the other, at most up to the given numbers. Rows never change, so a concurrent write
- * cannot disturb this check.
+ * Checks the entries of each account in Postgres in their order, at most up to the entry number in `upto`. Rows never change, so a
+ * concurrent write cannot disturb this check.
  */
 export async function followChains(
   database: Knex,
@@ -94,7 +97,7 @@ export async function followChains(
   while (open.length > 0) {
     const { rows } = await database.raw<{ rows: Followed[] }>(FOLLOW, { wanted: wantedOf(open, upto) });
     if (rows.length === 0) return found;
-    // The following checks cover only the entries that this round has read, because the ledger may have written more meanwhile.
+    // The following checks cover only the entries that this run of the loop has read, because the ledger may have written more meanwhile.
     const wanted = wantedOf(open, new Map(rows.map(({ accountId, seq }) => [accountId, seq])));
     found.push(...(await closedTwice(database, wanted)));
     await addSpending(database, wanted, open);
@@ -141,15 +144,23 @@ function numbers(text: string | null): readonly bigint[] {
   return (text?.match(/-?\d+/g) ?? []).map(BigInt);
 }
 
+interface ChargedRow {
+  readonly accountId: string;
+  readonly scopes: string;
+  readonly keyId: string;
+  readonly spent: string;
+}
+
 async function addSpending(database: Knex, wanted: string, chains: readonly Chain[]): Promise<void> {
-  const { rows } = await database.raw<{ rows: { accountId: string; keyId: string; spent: string }[] }>(SPENT, {
-    wanted,
-  });
+  const { rows } = await database.raw<{ rows: ChargedRow[] }>(SPENT, { wanted });
   const byId = new Map(chains.map((chain) => [chain.accountId, chain]));
-  for (const { accountId, keyId, spent } of rows) {
-    const spending = byId.get(accountId)?.spentE8;
-    spending?.set(keyId, (spending.get(keyId) ?? 0n) + BigInt(spent));
-  }
+  for (const { accountId, scopes, keyId, spent } of rows)
+    addCharge(byId.get(accountId), chainOf(accountId, scopes, keyId), BigInt(spent));
+}
+
+/** Adds a charge to what the entries of an account have charged to each scope. */
+export function addCharge(chain: Chain | undefined, scopes: readonly string[], chargedE8: bigint): void {
+  for (const scope of scopes) chain?.spentE8.set(scope, (chain.spentE8.get(scope) ?? 0n) + chargedE8);
 }
 
 interface ClosedTwice {
@@ -170,32 +181,47 @@ async function closedTwice(database: Knex, wanted: string): Promise<readonly Vio
 }
 
 /**
- * Compares the spending of keys in the checked entries with the sums that recovery reads. If an account's entries begin at a checkpoint, it
- * adopts those sums, because earlier spending is recorded nowhere else.
+ * Sums what scopes have spent by the rows that recovery reads, up to the last checked entry of each account. It subtracts the charges that
+ * were written after that entry.
  */
-export async function compareSpending(database: Knex, chains: readonly Chain[]): Promise<readonly Violation[]> {
-  const { rows } = await database.raw<{ rows: { accountId: string; keyId: string; spent: string }[] }>(
-    `WITH wanted AS (SELECT * FROM jsonb_to_recordset(:wanted::jsonb) AS wanted ("accountId" uuid, seq bigint))
-     SELECT key.account_id::text AS "accountId", key.id::text AS "keyId",
-       (coalesce((SELECT sum(spent_e8) FROM key_spending WHERE key_id = key.id), 0)
-        + coalesce((SELECT sum(amount_e8) FROM ledger_entries AS entry WHERE entry.account_id = key.account_id
-            AND entry.seq > wanted.seq AND entry.kind = 'charge' AND entry.key_id = key.id), 0))::text AS spent
-     FROM wanted JOIN api_keys AS key ON key.account_id = wanted."accountId"`,
-    { wanted: JSON.stringify(chains.map(({ accountId, seq }) => ({ accountId, seq }))) },
-  );
+const SUMMED = `
+  WITH wanted AS (SELECT * FROM jsonb_to_recordset(:wanted::jsonb) AS wanted ("accountId" uuid, seq bigint)),
+  later AS (
+    SELECT unnest(${chainSql('entry')}) AS scope, amount_e8
+    FROM wanted JOIN ledger_entries AS entry ON entry.account_id = wanted."accountId" AND entry.seq > wanted.seq
+    WHERE entry.kind = 'charge')
+  SELECT named.value AS scope,
+    (coalesce((SELECT sum(spent_e8) FROM scope_spending WHERE scope = named.value), 0)
+     + coalesce((SELECT sum(amount_e8) FROM later WHERE scope = named.value), 0))::text AS spent
+  FROM jsonb_array_elements_text(:scopes::jsonb) AS named`;
+
+/**
+ * Compares the spending of scopes in the checked entries with the sums that recovery reads. If an account's entries begin at a checkpoint,
+ * it adopts those sums, because earlier spending is recorded nowhere else.
+ */
+export async function compareSpending(
+  database: Knex,
+  chains: readonly Chain[],
+  scopes: readonly NamedScope[],
+): Promise<readonly Violation[]> {
+  const { rows } = await database.raw<{ rows: { scope: string; spent: string }[] }>(SUMMED, {
+    wanted: JSON.stringify(chains.map(({ accountId, seq }) => ({ accountId, seq }))),
+    scopes: JSON.stringify(scopes.map(({ scope }) => scope)),
+  });
   const byId = new Map(chains.map((chain) => [chain.accountId, chain]));
-  return rows.flatMap(({ accountId, keyId, spent }) => {
-    const chain = byId.get(accountId);
+  const summed = new Map(rows.map(({ scope, spent }) => [scope, BigInt(spent)]));
+  return scopes.flatMap((named) => {
+    const chain = byId.get(named.accountId);
     if (chain === undefined) return [];
-    const spentE8 = chain.spentE8.get(keyId) ?? 0n;
-    if (!chain.isWhole) chain.spentE8.set(keyId, BigInt(spent));
-    else if (spentE8 !== BigInt(spent))
-      return [violation('key_sum_differs', { accountId, keyId, seq: chain.seq }, spentE8, spent)];
+    const spentE8 = chain.spentE8.get(named.scope) ?? 0n;
+    const sumE8 = summed.get(named.scope) ?? 0n;
+    if (!chain.isWhole) chain.spentE8.set(named.scope, sumE8);
+    else if (spentE8 !== sumE8) return [violation('scope_sum_differs', scopeDetail(named, chain.seq), spentE8, sumE8)];
     return [];
   });
 }
 
-/** Returns violations for accounts whose last entry differs from the stored end of their entries, which recovery reads. */
+/** Returns violations for accounts whose last entry differs from the copy of its number and posted amount in `ledger_accounts`. Recovery reads that table. */
 export async function compareEnds(database: Knex, accountIds: readonly string[]): Promise<readonly Violation[]> {
   const { rows } = await database.raw<{
     rows: { accountId: string; last: string; noted: string | null; seq: number }[];

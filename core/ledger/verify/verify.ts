@@ -1,10 +1,21 @@
 import type { Knex } from 'knex';
 import type { Ledger, LedgerInspection, OutboxEntry } from '../ledger';
 import { findWaiting } from '../outbox/ship';
+import { readScopes } from '../scope-rows';
+import { chainOf, parseScope } from '../scopes';
 import { shardOf } from '../shard';
-import { judgeAccount, judgeKey, PATIENCE_MS, type Violation, violation } from './invariants';
+import {
+  judgeAccount,
+  judgeScope,
+  type NamedScope,
+  PATIENCE_MS,
+  scopeDetail,
+  sumByScope,
+  type Violation,
+  violation,
+} from './invariants';
 import { compareCredits, compareRecords } from './records';
-import { type Chain, compareEnds, compareSpending, followChains, lastSeqs, startChains } from './rows';
+import { addCharge, type Chain, compareEnds, compareSpending, followChains, lastSeqs, startChains } from './rows';
 
 export interface VerifyOptions {
   readonly ledger: Ledger;
@@ -18,7 +29,7 @@ interface VerifyRequest {
   readonly limit: number;
   /** The id of the last account of the previous page. */
   readonly after?: string | undefined;
-  /** Verifies only this account. */
+  /** The only account to verify; undefined: a page of all accounts. */
   readonly accountId?: string | undefined;
   /** For how many past days usage records are compared with their entries. */
   readonly days: number;
@@ -32,14 +43,14 @@ interface Verified {
   readonly next: string | undefined;
 }
 
-/** How many API keys one view of the ledger contains. The next constant is how many outbox entries are read at once. */
-const KEYS_AT_ONCE = 500;
+/** How many scopes one view of the ledger contains. The next constant is how many outbox entries are read at once. */
+const SCOPES_AT_ONCE = 500;
 const OUTBOX_AT_ONCE = 20_000;
 const ON_ITS_WAY_MS = 5_000;
 const LOOK_AGAIN_MS = 100;
 
 /**
- * Verifies one page of accounts, in the order of ids, while calls continue. It reads an account, its keys and its holds at one moment. All
+ * Verifies one page of accounts, in the order of ids, while calls continue. It reads an account, its scopes and its holds at one moment. All
  * entries up to that moment are in the outbox or in rows of Postgres, which never change.
  * @throws LedgerUnavailable if the ledger is unavailable
  */
@@ -102,10 +113,10 @@ function groupByShard(accounts: readonly AccountRow[]): Map<number, AccountRow[]
   return groups;
 }
 
-interface KeyRow {
-  readonly id: string;
-  readonly accountId: string;
-  readonly settled: boolean;
+/** A scope to verify. */
+interface WantedScope extends NamedScope {
+  /** Whether the ledger must have the scope: it is a key whose row in Postgres is old enough. */
+  readonly isRequired: boolean;
 }
 
 async function verifyShard(
@@ -115,19 +126,20 @@ async function verifyShard(
 ): Promise<{ violations: readonly Violation[]; entries: number }> {
   const { ledger, database } = options;
   const ids = accounts.map(({ id }) => id);
-  const keys = await readKeys(database, ids);
+  const scopes = await readWanted(database, ids);
   const written = await lastSeqs(database, ids);
   const violations: Violation[] = [];
   let entries = 0;
-  for (let first = 0; first === 0 || first < keys.length; first += KEYS_AT_ONCE) {
-    const some = keys.slice(first, first + KEYS_AT_ONCE);
+  for (let first = 0; first < scopes.length; first += SCOPES_AT_ONCE) {
+    const some = scopes.slice(first, first + SCOPES_AT_ONCE);
     const seen = await ledger.inspect(
       shard,
       ids,
-      some.map(({ id }) => id),
+      some.map(({ scope }) => scope),
     );
     const chains = await startChains(database, ids);
-    violations.push(...(await follow(options, shard, chains, seen)), ...compareKeys(some, seen, chains));
+    violations.push(...(await follow(options, shard, chains, seen, { some, all: scopes })));
+    violations.push(...compareScopes(some, seen, chains));
     if (first > 0) continue;
     violations.push(...compareAccounts(accounts, seen, chains, written));
     entries = chains.reduce((sum, chain) => sum + chain.entries, 0);
@@ -135,13 +147,29 @@ async function verifyShard(
   return { violations: await withoutLowered(database, violations), entries };
 }
 
-async function readKeys(database: Knex, accountIds: readonly string[]): Promise<readonly KeyRow[]> {
-  const { rows } = await database.raw<{ rows: KeyRow[] }>(
-    `SELECT id::text, account_id::text AS "accountId", created_at < now() - interval '${PATIENCE_MS} milliseconds' AS settled
+/** Returns the accounts as scopes, their teams and members that Postgres has limits or spending of, and their keys. */
+async function readWanted(database: Knex, accountIds: readonly string[]): Promise<readonly WantedScope[]> {
+  const names = new Map<string, WantedScope>();
+  const add = (each: WantedScope) => names.set(each.scope, each);
+  for (const accountId of accountIds) add({ accountId, scope: `a:${accountId}`, isRequired: false });
+  for (const { accountId, scope } of await readScopes(database, accountIds))
+    add({ accountId, scope, isRequired: false });
+  const { rows } = await database.raw<{ rows: WantedScope[] }>(
+    `SELECT account_id::text AS "accountId", 'k:' || id AS scope,
+       created_at < now() - interval '${PATIENCE_MS} milliseconds' AS "isRequired"
      FROM api_keys WHERE account_id IN (SELECT value::uuid FROM jsonb_array_elements_text(:accountIds::jsonb)) ORDER BY id`,
     { accountIds: JSON.stringify(accountIds) },
   );
-  return rows;
+  rows.forEach(add);
+  return [...names.values()];
+}
+
+/** Returns scopes that the checked entries name and that are not among the known ones, for example those of deleted teams. */
+function othersIn(chains: readonly Chain[], known: readonly NamedScope[]): readonly NamedScope[] {
+  const names = new Set(known.map(({ scope }) => scope));
+  return chains.flatMap(({ accountId, spentE8 }) =>
+    [...spentE8.keys()].flatMap((scope) => (names.has(scope) ? [] : [{ accountId, scope }])),
+  );
 }
 
 /** Checks the entries of accounts up to the last entry that each account had when the ledger was read. */
@@ -150,17 +178,19 @@ async function follow(
   shard: number,
   chains: readonly Chain[],
   { accounts }: LedgerInspection,
+  scopes: { readonly some: readonly NamedScope[]; readonly all: readonly NamedScope[] },
 ): Promise<readonly Violation[]> {
   const upto = new Map([...accounts].map(([id, { seq }]) => [id, seq]));
   const isBehind = (chain: Chain) => chain.seq < (upto.get(chain.accountId) ?? 0);
   const found = [...(await followChains(database, chains, upto))];
-  found.push(...(await compareSpending(database, chains)));
+  found.push(...(await compareSpending(database, chains, [...scopes.some, ...othersIn(chains, scopes.all)])));
   for (const until = Date.now() + patienceMs; chains.some(isBehind) && Date.now() < until; ) {
     await new Promise((wake) => setTimeout(wake, LOOK_AGAIN_MS));
     found.push(...(await followChains(database, chains, upto)));
   }
   if (!chains.some(isBehind)) return found;
-  // The outbox is read before the rows of Postgres. An entry that the shipper deletes from the outbox meanwhile then is a row in Postgres.
+  // The outbox is read before the rows of Postgres. If the shipper meanwhile deletes an entry from the outbox, the entry is already a row in
+  // Postgres.
   const waiting = (await ledger.readOutbox([shard], OUTBOX_AT_ONCE)).get(shard) ?? [];
   found.push(...(await followChains(database, chains, upto)));
   found.push(...continueWith(waiting, chains, upto));
@@ -182,7 +212,7 @@ function continueWith(
   upto: ReadonlyMap<string, number>,
 ): readonly Violation[] {
   const byId = new Map(chains.map((chain) => [chain.accountId, chain]));
-  return entries.flatMap(({ accountId, kind, keyId, seq, amountE8, postedE8 }) => {
+  return entries.flatMap(({ accountId, kind, keyId, seq, amountE8, postedE8, scopes = '' }) => {
     const chain = byId.get(accountId);
     if (chain === undefined || seq !== chain.seq + 1 || seq > (upto.get(accountId) ?? 0)) return [];
     const expected = chain.postedE8 + amountE8;
@@ -190,7 +220,7 @@ function continueWith(
     chain.entries += 1;
     chain.sumE8 += amountE8;
     chain.postedE8 = postedE8;
-    if (kind === 'charge' && keyId !== undefined) chain.spentE8.set(keyId, (chain.spentE8.get(keyId) ?? 0n) - amountE8);
+    if (kind === 'charge' && keyId !== undefined) addCharge(chain, chainOf(accountId, scopes, keyId), -amountE8);
     return postedE8 === expected ? [] : [violation('chain_broken', { accountId, seq }, expected, postedE8)];
   });
 }
@@ -216,35 +246,61 @@ function compareAccounts(
   });
 }
 
-function compareKeys(keys: readonly KeyRow[], seen: LedgerInspection, chains: readonly Chain[]): readonly Violation[] {
+function compareScopes(
+  scopes: readonly WantedScope[],
+  seen: LedgerInspection,
+  chains: readonly Chain[],
+): readonly Violation[] {
   const byId = new Map(chains.map((chain) => [chain.accountId, chain]));
-  return keys.flatMap(({ id: keyId, accountId, settled }) => {
-    const key = seen.keys.get(keyId);
-    if (key === undefined) return settled ? [violation('key_missing', { accountId, keyId }, 'a key', 'none')] : [];
-    const found = [...judgeKey(accountId, keyId, seen)];
-    const chain = byId.get(accountId);
-    const seq = seen.accounts.get(accountId)?.seq ?? null;
-    const spentE8 = chain?.spentE8.get(keyId) ?? 0n;
-    if (chain?.seq === seq && spentE8 !== key.spentE8)
-      found.push(violation('spent_differs', { accountId, keyId, seq }, spentE8, key.spentE8));
+  const held = sumByScope(seen.holds);
+  return scopes.flatMap((named) => {
+    const account = seen.accounts.get(named.accountId);
+    const money = seen.scopes.get(named.scope);
+    if (account === undefined) return [];
+    if (parseScope(named.scope).kind === 'key' && money === undefined)
+      return named.isRequired ? [violation('key_missing', scopeDetail(named, null), 'a key', 'none')] : [];
+    const found = [...judgeScope(named, seen, held)];
+    const chain = byId.get(named.accountId);
+    const chargedE8 = chain?.spentE8.get(named.scope) ?? 0n;
+    // The ledger knows a team or a member from its first hold on.
+    const spentE8 = money?.spentE8 ?? 0n;
+    if (chain?.seq === account.seq && chargedE8 !== spentE8)
+      found.push(violation('spent_differs', scopeDetail(named, account.seq), chargedE8, spentE8));
     return found;
   });
 }
 
-/** Drops violations of a limit that an operator lowered below what the key had spent. The audit log shows such a change. */
+/** Drops violations of a limit that an operator lowered below what its scope had spent. */
 async function withoutLowered(database: Knex, violations: readonly Violation[]): Promise<readonly Violation[]> {
   const kept: Violation[] = [];
   for (const each of violations) {
-    if (each.invariant !== 'limit_exceeded' || !(await wasLowered(database, each.keyId))) kept.push(each);
+    if (each.invariant !== 'limit_exceeded' || !(await wasLowered(database, each))) kept.push(each);
   }
   return kept;
 }
 
-async function wasLowered(database: Knex, keyId: string | null): Promise<boolean> {
+/** Returns whether a key's limit was ever lowered, as the audit log shows, or whether a scope's budgets changed after it had spent this much. */
+async function wasLowered(database: Knex, { scope, keyId }: Violation): Promise<boolean> {
+  if (keyId === null) return wasSpentBefore(database, scope);
   const { rows } = await database.raw<{ rows: unknown[] }>(
     `SELECT 1 FROM audit_log WHERE subject = :subject AND action = 'key.update'
        AND coalesce((before ->> 'balanceLimit')::numeric, 'Infinity') > (after ->> 'balanceLimit')::numeric LIMIT 1`,
     { subject: `key:${keyId}` },
+  );
+  return rows.length > 0;
+}
+
+/**
+ * Returns whether a scope had spent more than its limit when its budgets last changed. Holds that were open at the change may be settled up
+ * to a day later.
+ */
+async function wasSpentBefore(database: Knex, scope: string | null): Promise<boolean> {
+  const { rows } = await database.raw<{ rows: unknown[] }>(
+    `SELECT 1 FROM scopes JOIN scope_spending AS spending USING (scope)
+     WHERE scope = :scope AND spending.day <= ((changed_at AT TIME ZONE 'UTC') + interval '1 day')::date
+     HAVING sum(spending.spent_e8) >
+       coalesce((SELECT limit_e8 FROM budgets WHERE scope = :scope AND "window" = 'total'), 0)`,
+    { scope },
   );
   return rows.length > 0;
 }

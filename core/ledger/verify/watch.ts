@@ -9,7 +9,7 @@ import { type VerifyOptions, verify, verifyOutbox } from './verify';
 
 interface WatchOptions extends VerifyOptions {
   readonly log: Logger;
-  /** How long the pause between two passes is, in ms. */
+  /** How long the pause between two verifications of all accounts is, in ms. */
   readonly everyMs: number;
   /** The most accounts that are verified per second, so that verification costs little of the database's time. */
   readonly accountsPerSecond: number;

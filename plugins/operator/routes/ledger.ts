@@ -48,6 +48,10 @@ const VERIFIED = object({
       accountId: orNull(shape.uuid),
       seq: orNull(shape.integer),
       keyId: orNull(shape.uuid),
+      scope: orNull({
+        ...shape.text,
+        description: 'The account, team, member or key whose sums differ: `a:`, `t:`, `m:` or `k:` and its id.',
+      }),
       rid: orNull(shape.text),
       expected: shape.text,
       found: shape.text,

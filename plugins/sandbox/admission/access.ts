@@ -24,6 +24,7 @@ export const RUNNING_ERRORS: readonly ErrorCode[] = [
   'NOT_SUPPORTED',
   'INSUFFICIENT_BALANCE',
   'KEY_LIMIT_EXCEEDED',
+  'BUDGET_EXCEEDED',
   'FORBIDDEN',
   'RATE_LIMITED',
   'SUPPLIER_UNAVAILABLE',
@@ -83,7 +84,7 @@ export async function openRunning(
   }
 }
 
-/** Tells whether an access may resume the sandbox. True also while it is being suspended, because it can be resumed afterwards. */
+/** Tells whether a request for a command, file or port may resume the sandbox. Also true during a suspension, because a resumption can follow it. */
 function isResumable({ policy, observedState, desiredState }: Sandbox): boolean {
   if (!policy.resumeOnAccess || desiredState === 'TERMINATED') return false;
   return observedState === 'SUSPENDED' || (observedState === 'RUNNING' && desiredState === 'SUSPENDED');

@@ -1,10 +1,11 @@
 import type { Knex } from 'knex';
 import type { CallKey } from '../../../core/accounts/identify';
+import { missingMoney } from '../../../core/accounts/missing-money';
 import { limitCreates } from '../../../core/accounts/rates';
 import { type ErrorCode, fail, type GatewayError } from '../../../core/base/errors';
 import { newId } from '../../../core/base/ids';
-import { formatUsd, parseUsd } from '../../../core/base/money';
-import type { Payer, ReserveOutcome } from '../../../core/ledger/ledger';
+import { parseUsd } from '../../../core/base/money';
+import type { MoneyMissing, Payer, ReserveOutcome } from '../../../core/ledger/ledger';
 import { ledgerUnavailable } from '../../../core/ledger/unavailable';
 import type { Change } from '../lifecycle/aggregate';
 import { newOperation } from '../lifecycle/lifecycle';
@@ -105,7 +106,7 @@ async function countActive(transaction: Knex, accountId: string): Promise<number
   return Number(row?.['count'] ?? 0);
 }
 
-/** Takes the hold (the promised money) and accepts the sandbox. Concurrent retries of one request all do this, and it takes effect once. */
+/** Takes the hold (the promised money) and accepts the sandbox. Concurrent retries of one request may all do this, but only the first has an effect. */
 async function continueCreation(service: SandboxService, key: CallKey, sandbox: Sandbox): Promise<string> {
   if (sandbox.admission === 'ACCEPTED') return sandbox.id;
   if (sandbox.admission === 'CANCELLED') throw ledgerUnavailable();
@@ -123,7 +124,7 @@ async function continueCreation(service: SandboxService, key: CallKey, sandbox: 
 
 /**
  * Takes the hold. The API key that created the sandbox pays, even if a retry uses another key of the account.
- * @throws LEDGER_UNAVAILABLE; the row stays, and a retry continues from there
+ * @throws LEDGER_UNAVAILABLE; the sandbox's row stays, and a retry continues with it
  */
 async function reserve({ gateway }: SandboxService, key: CallKey, period: Period): Promise<ReserveOutcome> {
   const { accountId, keyId, holdId: rid, reservedE8: amountE8 } = period;
@@ -164,23 +165,20 @@ const REFUSED_AS: Readonly<Partial<Record<ReserveOutcome['outcome'], ErrorCode>>
 };
 
 function refusalOf(outcome: ReserveOutcome, requiredE8: bigint): GatewayError {
-  if (outcome.outcome === 'insufficient_balance' || outcome.outcome === 'key_limit_exceeded') {
+  if (outcome.outcome === 'insufficient_balance' || outcome.outcome === 'limit_exceeded')
     return unpaid(outcome, requiredE8);
-  }
   if (outcome.outcome === 'frozen')
     return fail('FORBIDDEN', { message: 'This account is frozen. Ask the operator of the gateway.' });
   const code = REFUSED_AS[outcome.outcome];
   return code === undefined ? ledgerUnavailable() : fail(code);
 }
 
-export function unpaid(
-  { outcome, availableE8 }: { outcome: 'insufficient_balance' | 'key_limit_exceeded'; availableE8: bigint },
-  requiredE8: bigint,
-): GatewayError {
-  const isBalance = outcome === 'insufficient_balance';
-  return fail(isBalance ? 'INSUFFICIENT_BALANCE' : 'KEY_LIMIT_EXCEEDED', {
-    message: `${isBalance ? "The account's available balance" : "The key's own spending limit"} does not cover the next billing period of the sandbox and the time until it can be terminated.`,
-    details: { requiredUsd: formatUsd(requiredE8), availableUsd: formatUsd(availableE8) },
+export function unpaid(outcome: MoneyMissing, requiredE8: bigint): GatewayError {
+  const say = (what: string) =>
+    `${what} does not cover the next billing period of the sandbox and the time until it can be terminated.`;
+  return missingMoney(outcome, requiredE8, {
+    balance: say("The account's available balance"),
+    limit: say("The key's own spending limit"),
   });
 }
 

@@ -75,7 +75,7 @@ export interface Creation {
   readonly selection: Selection;
   readonly policy: SandboxPolicy;
   readonly metadata: Metadata;
-  /** The hash of selection and policy. Two requests that mean the same have the same hash. */
+  /** The hash of the request's selection and policy. Two requests with the same meaning have the same hash. */
   readonly requestHash: string;
 }
 

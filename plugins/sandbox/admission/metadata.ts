@@ -7,7 +7,7 @@ const MAX_VALUES = 256;
 const MAX_TEXT_LENGTH = 2_048;
 const MAX_NAME_LENGTH = 128;
 
-/** The patterns that recognize secrets. Each takes linear time, because no two attempts at a match read the same characters. */
+/** The patterns that recognize secrets. Each takes linear time, because two attempts to match never read the same characters. */
 const SECRET_NAME =
   /(^|[_.-])((api|access|secret|private|signing|encryption)[_-]?keys?|secrets?|token|passw(or)?ds?|pwd|passphrase|credentials?|authorization|bearer|cookies?)$/i;
 const SECRET_VALUE = [

@@ -125,7 +125,7 @@ async function payAhead(service: SandboxService, aggregate: Aggregate): Promise<
     case 'renewed':
       return { periods: [{ ...period, reservedE8: cover.reservedE8 }] };
     case 'insufficient_balance':
-    case 'key_limit_exceeded':
+    case 'limit_exceeded':
       throw unpaid(answer, cover.reservedE8 - period.reservedE8);
     case 'frozen':
       throw fail('FORBIDDEN', { message: 'This account is frozen. Ask the operator of the gateway.' });

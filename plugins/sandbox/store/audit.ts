@@ -1,6 +1,6 @@
 import type { Knex } from 'knex';
-import type { Ledger, OpenHold } from '../../../core/ledger/ledger';
-import type { HoldSource } from '../../../core/ledger/recovery';
+import type { Ledger } from '../../../core/ledger/ledger';
+import type { HoldSource, ReportedHold } from '../../../core/ledger/recovery';
 import { shardOf } from '../../../core/ledger/shard';
 
 /**
@@ -116,7 +116,7 @@ export class StrayHolds {
  * yet, because the retry of that creation takes the hold again.
  */
 export const readSandboxHolds: HoldSource = async (database, accountIds) => {
-  const { rows } = await database.raw<{ rows: (Omit<OpenHold, 'amountE8'> & { amount: string })[] }>(
+  const { rows } = await database.raw<{ rows: (Omit<ReportedHold, 'amountE8'> & { amount: string })[] }>(
     `SELECT period.account_id::text AS "accountId", period.key_id::text AS "keyId", period.hold_id::text AS rid,
             period.reserved_e8::text AS amount
      FROM billing_periods AS period

@@ -6,6 +6,7 @@ import type { AllowanceLedger } from '../../../core/ledger/allowances/allowance-
 import type { KeySettings, Ledger, Payer, ReserveRequest, SetKeyRequest } from '../../../core/ledger/ledger';
 import { RedisLedger } from '../../../core/ledger/redis/redis-ledger';
 import type { ReplicaPolicy } from '../../../core/ledger/redis/replicas';
+import type { Spending } from '../../../core/ledger/scopes';
 import type { RedisClient } from '../../../core/storage/redis';
 import { quiet } from '../../support/databases';
 
@@ -52,6 +53,11 @@ export function settingsOf(changes: Partial<KeySettings> = {}): KeySettings {
 
 export function keyRequest(payer: Payer, changes: Partial<SetKeyRequest> = {}): SetKeyRequest {
   return { ...payer, hash: hashOf(payer), status: 'active', limitE8: undefined, settings: settingsOf(), ...changes };
+}
+
+/** Returns what a scope has spent long ago: in none of its current windows. */
+export function spentInAll(total: bigint): Spending {
+  return { day: 0, spentE8: { total, day: 0n, week: 0n, month: 0n } };
 }
 
 /** Makes a reserve with the facts of its call, and with the record that settles it. */

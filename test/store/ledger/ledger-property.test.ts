@@ -13,7 +13,7 @@ import { checkRedis, connectRedis } from '../../../core/storage/redis';
 import { quiet } from '../../support/databases';
 import { ModelLedger } from '../../support/model-ledger';
 import { emptyRedis } from '../../support/shared';
-import { hashOf, settingsOf } from './ledger-fixture';
+import { hashOf, settingsOf, spentInAll } from './ledger-fixture';
 import { dumpMemory, dumpRedis } from './redis-dump';
 
 /** Few names, so that commands collide, and one shard, because only there a reused id is noticed. */
@@ -25,6 +25,9 @@ const PAYERS: readonly Payer[] = [
   { accountId: ACCOUNTS[1], keyId: newId() },
 ];
 const RIDS = Array.from({ length: 6 }, newId);
+/** Teams and a member of the first account, to which its keys may belong. */
+const [TEAM, OTHER_TEAM, MEMBER] = [newId(), newId(), newId()];
+const SCOPES = [`a:${FIRST}`, `t:${TEAM}`, `t:${OTHER_TEAM}`, `m:${MEMBER}`];
 const CREDIT_IDS = Array.from({ length: 10 }, newId);
 const FUNDS = 1_000n;
 
@@ -155,22 +158,40 @@ const anyLimits = fc.record({
   callsPerMinute: fc.constantFrom(undefined, undefined, 1, 2, 3),
   tokensPerMinute: fc.constantFrom(undefined, undefined, 1, 3, 4),
 });
+const anyScopes = fc.constantFrom(
+  {},
+  { teamId: TEAM },
+  { teamId: TEAM },
+  { memberId: MEMBER },
+  { teamId: TEAM, memberId: MEMBER },
+  { teamId: OTHER_TEAM, memberId: MEMBER },
+);
 const setKey = command(
   'setKey',
   fc.record({
     payer,
     status: fc.constantFrom('active', 'active', 'active', 'revoked'),
     limits: anyLimits,
+    scopes: anyScopes,
     rev: anyRev,
   }),
-  (ledger, { payer: who, status, limits, rev }) =>
+  (ledger, { payer: who, status, limits, scopes, rev }) =>
     ledger.setKey({
       ...who,
       hash: hashOf(who),
       status: status as 'active' | 'revoked',
       ...limits,
-      settings: settingsOf({ rev, name: `rev ${rev}` }),
+      settings: settingsOf({ rev, name: `rev ${rev}`, ...(who.accountId === FIRST && scopes) }),
     }),
+);
+const setScope = command(
+  'setScope',
+  fc.record({
+    scope: fc.constantFrom(...SCOPES),
+    rev: anyRev,
+    limits: fc.record({ total: limit, day: limit, week: limit, month: limit }),
+  }),
+  (ledger, request) => ledger.setScope({ accountId: FIRST, name: `rev ${request.rev}`, ...request }),
 );
 const restore = command(
   'restore',
@@ -196,8 +217,8 @@ const restore = command(
           ...limits,
           hash: hashOf(each),
           status: 'active',
-          settings: settingsOf({ rev }),
-          spentE8: 100n,
+          settings: settingsOf({ rev, ...(who.accountId === FIRST && { teamId: TEAM }) }),
+          spending: spentInAll(100n),
         })),
         closed: [
           {
@@ -209,7 +230,22 @@ const restore = command(
             ...(intent && { intent: { ...intent, requestId: requestOf(closedRid) } }),
           },
         ],
-        open: [{ ...who, rid: RIDS[PAYERS.indexOf(who)] ?? '', amountE8: heldE8 }],
+        open: [
+          {
+            ...who,
+            rid: RIDS[PAYERS.indexOf(who)] ?? '',
+            amountE8: heldE8,
+            scopes: who.accountId === FIRST ? `t:${TEAM}` : '',
+          },
+        ],
+        spending: spentInAll(200n),
+        scopes:
+          who.accountId !== FIRST
+            ? []
+            : SCOPES.slice(1).map((scope) => ({
+                ...{ accountId: FIRST, scope, name: 'team', rev, limits: { total: limits.limitE8 } },
+                spending: spentInAll(100n),
+              })),
       },
     ]);
     // Makes restored holds end much later, because a slow machine must not let them expire.
@@ -291,7 +327,7 @@ const age = command(
 );
 
 const moreCommands = [reserve, settle, renew].map((arbitrary) => ({ weight: 3, arbitrary }));
-const rareCommands = [setAccount, setKey, restore, trim].map((arbitrary) => ({ weight: 1, arbitrary }));
+const rareCommands = [setAccount, setKey, setScope, restore, trim].map((arbitrary) => ({ weight: 1, arbitrary }));
 const mixed = fc.array(
   fc.oneof(
     { weight: 10, arbitrary: reserve },
@@ -321,7 +357,8 @@ const commands = fc.oneof(mixed, ofAllowances, ofAllowances);
 
 /** Removes the waiting time, because two clocks may differ by a second. */
 function withoutTime(value: unknown): unknown {
-  const answer = value as { outcome?: string } | undefined;
+  const answer = value as { outcome?: string; limit?: object } | undefined;
+  if (answer?.limit !== undefined) return { ...answer, limit: { ...answer.limit, resetsAtMs: undefined } };
   return answer?.outcome === 'rate_limited' ? { outcome: 'rate_limited' } : value;
 }
 
@@ -354,6 +391,10 @@ const AGE = `
       end
     end
   end
+  for _, scope in ipairs(redis.call('KEYS', '{s*}:[ktm]:*')) do
+    local until_ms = redis.call('HGET', scope, 'recall_until')
+    if until_ms then redis.call('HSET', scope, 'recall_until', string.format('%.0f', until_ms - ARGV[1])) end
+  end
   for _, due in ipairs(redis.call('KEYS', '{s*}:exp')) do
     for _, name in ipairs(redis.call('ZRANGE', due, 0, -1)) do
       if string.sub(name, 1, 2) == 'a ' then redis.call('ZINCRBY', due, -ARGV[1], name) end
@@ -385,15 +426,18 @@ describe('the ledger in Redis and the reference model', () => {
         await each.setAccount(accountId, 'active');
         await each.credit({ accountId, rid: `${accountId.slice(0, -4)}eeee`, amountE8: FUNDS });
       }
+      for (const [index, scope] of SCOPES.slice(1).entries())
+        await each.setScope({
+          accountId: FIRST,
+          scope,
+          name: 'team',
+          rev: 0,
+          limits: index === 0 ? { day: 500n } : {},
+        });
       for (const [index, who] of PAYERS.entries()) {
         const limits = { limitE8: index === 1 ? 250n : undefined, ...(index === 2 ? { callsPerMinute: 1 } : {}) };
-        await each.setKey({
-          ...who,
-          hash: hashOf(who),
-          status: 'active',
-          ...limits,
-          settings: settingsOf({ name: '' }),
-        });
+        const settings = settingsOf({ name: '', ...(index < 2 && { teamId: TEAM, memberId: MEMBER }) });
+        await each.setKey({ ...who, hash: hashOf(who), status: 'active', ...limits, settings });
       }
     };
     const answer = (each: Store, { run }: Command) =>
@@ -412,7 +456,8 @@ describe('the ledger in Redis and the reference model', () => {
         assert.deepEqual(plain(real), plain(expected), each.name);
         assert.deepEqual(plain(await dumpRedis(redis)), plain(dumpMemory(model, NOW)), each.name);
         count += 1;
-        const word = `${each.name.split(' ')[0]}: ${(real as { outcome?: string } | undefined)?.outcome ?? 'done'}`;
+        const { outcome = 'done', limit: of } = (real ?? {}) as { outcome?: string; limit?: { kind: string } };
+        const word = `${each.name.split(' ')[0]}: ${outcome}${of === undefined ? '' : ` of the ${of.kind}`}`;
         outcomes.set(word, (outcomes.get(word) ?? 0) + 1);
       }
     });
@@ -422,14 +467,11 @@ describe('the ledger in Redis and the reference model', () => {
       await ledger.close();
     }
     assert.ok(count >= 2_000, `only ${count} commands were run`);
-    const usual = [
-      'reserve: reserved',
-      'reserve: insufficient_balance',
-      'reserve: key_limit_exceeded',
-      'settle: settled',
-    ];
+    const usual = ['reserve: reserved', 'reserve: insufficient_balance', 'settle: settled'];
+    const limited = ['account', 'team', 'member', 'key'].map((kind) => `reserve: limit_exceeded of the ${kind}`);
     for (const word of [
       ...usual,
+      ...limited,
       'expire: expired',
       'release: released',
       'reserve: closed_before',

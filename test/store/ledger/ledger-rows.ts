@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import type { Knex } from 'knex';
-import type { Payer } from '../../../core/ledger/ledger';
+import type { KeySettings, Payer } from '../../../core/ledger/ledger';
 import { hashOf } from './ledger-fixture';
 
 /** Writes account and key to Postgres as the operator interface does. */
@@ -15,6 +15,29 @@ export async function insertPayer(database: Knex, payer: Payer, limitE8?: bigint
     suffix: 'abcd',
     limit_e8: limitE8?.toString() ?? null,
   });
+}
+
+/** Writes a team and a member of an account to Postgres, and makes the calls of the payer's key theirs. Returns their scopes. */
+export async function insertTeam(
+  database: Knex,
+  payer: Payer,
+  { teamId, memberId }: Required<Pick<KeySettings, 'teamId' | 'memberId'>>,
+): Promise<{ readonly team: string; readonly member: string }> {
+  const { accountId, keyId } = payer;
+  await database('teams').insert({ id: teamId, account_id: accountId, name: 'a team' });
+  await database('scopes').insert({ scope: `t:${teamId}`, account_id: accountId });
+  const user = { id: memberId, account_id: accountId, email: `${memberId}@example.com`, password_hash: '' };
+  await database('users').insert(user);
+  await database('api_keys').where({ id: keyId }).update({ team_id: teamId, member_id: memberId });
+  return { team: `t:${teamId}`, member: `m:${memberId}` };
+}
+
+/** Returns what Postgres says that scopes have spent, by scope and day. */
+export async function readSums(database: Knex, scopes: readonly string[]): Promise<Readonly<Record<string, bigint>>> {
+  const rows: { scope: string; day: string; spent: bigint }[] = await database('scope_spending')
+    .whereIn('scope', [...scopes])
+    .select('scope', database.raw('day::text AS day'), 'spent_e8 as spent');
+  return Object.fromEntries(rows.map(({ scope, day, spent }) => [`${scope} ${day}`, spent]));
 }
 
 export async function insertCredit(database: Knex, accountId: string, id: string, amountE8: bigint): Promise<void> {

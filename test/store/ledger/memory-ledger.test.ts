@@ -3,7 +3,7 @@ import { newId } from '../../../core/base/ids';
 import { CLOSED_MS, INTENT_MS } from '../../../core/ledger/ledger';
 import { MemoryLedger } from '../../../core/ledger/memory-ledger';
 import { shardOf } from '../../../core/ledger/shard';
-import { fundedPayer, holding, keyRequest, reserveRequest } from './ledger-fixture';
+import { assertIncludes, fundedPayer, holding, keyRequest, reserveRequest, settingsOf } from './ledger-fixture';
 import { ledgerSuite } from './ledger-suite';
 
 ledgerSuite('in the process', async () => new MemoryLedger());
@@ -77,6 +77,49 @@ describe('the ledger in memory', () => {
     assert.equal(await outcome(), 'intent_charged');
     now += 1;
     assert.equal(await outcome(), 'reserved');
+  });
+
+  it('counts a cost in the windows in which it is charged, and never goes back to an earlier window', async () => {
+    const SUNDAY = Date.UTC(2026, 10, 29, 23, 59);
+    let now = SUNDAY;
+    const ledger = new MemoryLedger({ now: () => now });
+    await ledger.open();
+    const payer = await fundedPayer(ledger, 1_000n);
+    const team = {
+      accountId: payer.accountId,
+      scope: 't:team',
+      name: 'blue',
+      limits: { day: 100n, week: 100n, month: 500n },
+    };
+    await ledger.setScope({ ...team, rev: 0 });
+    await ledger.setKey(keyRequest(payer, { settings: settingsOf({ rev: 1, teamId: 'team' }) }));
+    const hold = (amountE8: bigint) => reserveRequest(payer, amountE8, { keyRev: 1 });
+    const settle = (rid: string, costE8: bigint) => ledger.settle({ ...payer, rid, costE8, record: '' });
+    const [early, late] = [hold(60n), hold(40n)];
+    for (const each of [early, late]) assert.equal((await ledger.reserve(each)).outcome, 'reserved');
+    await settle(early.rid, 60n);
+    const refused = await ledger.reserve(hold(1n));
+    const limit = 'limit' in refused ? refused.limit : undefined;
+    assertIncludes(limit, { window: 'day', spentE8: 60n, heldE8: 40n, resetsAtMs: Date.UTC(2026, 10, 30) });
+
+    now = Date.UTC(2026, 10, 30); // Monday: a new day and a new week of the same month.
+    await settle(late.rid, 40n);
+    assertIncludes(await ledger.reserve(hold(61n)), { outcome: 'limit_exceeded', availableE8: 60n });
+    const monday = hold(60n);
+    assert.equal((await ledger.reserve(monday)).outcome, 'reserved');
+
+    now = SUNDAY; // The clock is set back, but the stored window continues.
+    await settle(monday.rid, 60n);
+    assertIncludes(await ledger.reserve(hold(1n)), { outcome: 'limit_exceeded', availableE8: 0n });
+    const { spending } = (await ledger.readScope(payer.accountId, 't:team')) ?? {};
+    assert.deepEqual(spending?.spentE8, { total: 160n, day: 100n, week: 100n, month: 160n });
+
+    now = Date.UTC(2026, 11, 1);
+    const december = await ledger.reserve(hold(1n));
+    assertIncludes('limit' in december ? december.limit : undefined, {
+      window: 'week',
+      resetsAtMs: Date.UTC(2026, 11, 7),
+    });
   });
 
   it('deletes the Idempotency-Keys of an account that has had no new ones for a day', async () => {

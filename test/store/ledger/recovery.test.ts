@@ -7,6 +7,7 @@ import { MemoryLedger } from '../../../core/ledger/memory-ledger';
 import { resendCredits } from '../../../core/ledger/outbox/credits';
 import { shipShards } from '../../../core/ledger/outbox/ship';
 import { ensureReady, recover, registerHoldSource } from '../../../core/ledger/recovery';
+import { dayNumberOf, type SpendingLimits } from '../../../core/ledger/scopes';
 import { ALL_SHARDS, shardOf } from '../../../core/ledger/shard';
 import { checkRedis, connectRedis } from '../../../core/storage/redis';
 import { DATABASES, quiet, type TestDatabase } from '../../support/databases';
@@ -23,7 +24,7 @@ import {
   settingsOf,
   usageRecord,
 } from './ledger-fixture';
-import { insertCredit, insertPayer, readChain } from './ledger-rows';
+import { insertCredit, insertPayer, insertTeam, readChain } from './ledger-rows';
 
 let redisUrl = '';
 const openRedis = async () => {
@@ -100,12 +101,80 @@ for (const database of DATABASES) {
         assert.equal(await ledger.isReady(), true);
         assert.deepEqual(await Promise.all(payers.map(stateOf)), before);
         assert.deepEqual(await ledger.findKey(hashOf(payers[1])), { outcome: 'found', ...payers[1] });
-        assert.equal((await ledger.reserve(reserveRequest(payers[1], 51n))).outcome, 'key_limit_exceeded');
+        assert.equal((await ledger.reserve(reserveRequest(payers[1], 51n))).outcome, 'limit_exceeded');
         const again = await ledger.settle({ ...payers[0], rid, costE8: 300n, record: '' });
         assert.deepEqual(again, { outcome: 'settled', chargedE8: 300n, shortfallE8: 0n });
         await spend(payers[0], 5n);
         await ship();
         assert.equal((await readChain(knex, payers[0].accountId)).length, 3);
+      });
+
+      it('restores the spending and the limits of an account, a team and a member', async () => {
+        const payer = await fund(1_000n);
+        const { accountId, keyId } = payer;
+        const owners = { teamId: newId(), memberId: newId() };
+        const { team, member } = await insertTeam(knex, payer, owners);
+        const account = `a:${accountId}`;
+        await knex('api_keys').where({ id: keyId }).update({ rev: 1 });
+        await ledger.setKey(keyRequest(payer, { settings: settingsOf({ rev: 1, ...owners }) }));
+        const request = (scope: string, name: string, limits: SpendingLimits) => ({
+          ...{ accountId, scope, rev: 3, name, limits },
+        });
+        const requests = [
+          request(account, 'an account', { month: 900n }),
+          request(team, 'a team', { total: 800n, day: 300n }),
+        ];
+        for (const { scope, rev, limits } of requests) {
+          await knex('scopes').insert({ scope, account_id: accountId, rev }).onConflict('scope').merge(['rev']);
+          for (const [window, limitE8] of Object.entries(limits)) {
+            const budget = { id: newId(), account_id: accountId, scope, window, limit_e8: String(limitE8) };
+            await knex('budgets').insert(budget);
+          }
+        }
+        // Postgres has no limits of the member, only what it spends.
+        for (const each of [...requests, { ...request(member, 'a member', {}), rev: 0 }]) await ledger.setScope(each);
+        await ledger.reserve(
+          reserveRequest(payer, 250n, { keyRev: 1, rid: newId(), lifetimeMs: undefined, facts: '' }),
+        );
+        const spent = reserveRequest(payer, 40n, { keyRev: 1 });
+        await ledger.reserve(spent);
+        await ledger.settle({ ...payer, rid: spent.rid, costE8: 40n, record: JSON.stringify(usageRecord(payer)) });
+        const look = () => Promise.all([account, team, member].map((scope) => ledger.readScope(accountId, scope)));
+        const before = await look();
+        assert.deepEqual(
+          before.map((scope) => [scope?.heldE8, scope?.spending.spentE8.day]),
+          [
+            [250n, 40n],
+            [250n, 40n],
+            [250n, 40n],
+          ],
+        );
+        await ship();
+        const unregister = registerHoldSource(async () => [{ ...payer, rid: newId(), amountE8: 250n }]);
+        ledger = await lose(ledger);
+        await ensureReady({ ledger, database: knex, log: quiet }).finally(unregister);
+        assert.deepEqual(await look(), before);
+        assertIncludes((await ledger.readKey(payer))?.settings, owners);
+        const refused = await ledger.reserve(reserveRequest(payer, 11n, { keyRev: 1 }));
+        assertIncludes(refused, { outcome: 'limit_exceeded', availableE8: 10n });
+        // A change with an older revision than that of Postgres is not applied.
+        await ledger.setScope({ ...request(team, 'a team', {}), rev: 2 });
+        assert.deepEqual(await look(), before);
+      });
+
+      it('restores a day, a week from Monday and a month of UTC that end on the last day with a charge', async () => {
+        const payer = await fund(1_000n);
+        const scope = `k:${payer.keyId}`;
+        const spent = { '2199-06-30': 1, '2199-07-07': 2, '2199-07-08': 4, '2199-07-10': 8 };
+        const rows = Object.entries(spent).map(([day, spent_e8]) => ({ scope, day, spent_e8 }));
+        await knex('scope_spending').insert(rows);
+        await ship();
+        ledger = await lose(ledger);
+        await ensureReady({ ledger, database: knex, log: quiet });
+        const state = await ledger.readScope(payer.accountId, scope);
+        // 8 July 2199 is a Monday.
+        const spentE8 = { total: 15n, day: 8n, week: 12n, month: 14n };
+        assert.deepEqual(state?.spending, { day: dayNumberOf(Date.UTC(2199, 6, 10)), spentE8 });
       });
 
       it('restores the Idempotency-Keys of charged calls, and no others', async () => {

@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis';
-import { dayNumberOf, monthNumberOf } from '../../../core/ledger/key-limits';
-import { limitTexts } from '../../../core/ledger/limit-fields';
-import { readEntry, type StreamEntry } from '../../../core/ledger/redis/fields';
+import type { OutboxEntry } from '../../../core/ledger/ledger';
+import { readEntry, type StreamEntry, writeLimits } from '../../../core/ledger/redis/fields';
+import { chainOf, dayNumberOf, LIMIT_WINDOWS, scopesOf } from '../../../core/ledger/scopes';
 import type { ModelAllowance, ModelLedger } from '../../support/model-ledger';
 
 /** Everything that a ledger stores, in the terms of Redis, without values that always differ: entry ids and clocks. */
@@ -34,9 +34,14 @@ export async function dumpRedis(redis: Redis): Promise<LedgerDump> {
     if (name === 'meta') continue;
     if (name === 'exp')
       for (const [rid, deadline] of pairsOf(values)) deadlines[rid] = Number(deadline) <= now + 60_000;
-    else if (name === 'ob') outbox.push(...(values as StreamEntry[]).map(readEntry).map(withoutId));
+    else if (name === 'ob')
+      outbox.push(...(values as StreamEntry[]).map(readEntry).map((entry) => withoutTimes(entry, now)));
     else if (name.startsWith('io:')) hashes[name] = inOrder(values.filter((_, index) => index % 2 === 0));
-    else hashes[name] = withoutZeros(relative(Object.fromEntries(pairsOf(values)), now));
+    else {
+      const { account, ...others } = Object.fromEntries(pairsOf(values));
+      const hash = name.startsWith('a:') || account === undefined ? others : { ...others, account };
+      hashes[name] = withoutZeros(relative(hash, now));
+    }
   }
   return { hashes, deadlines, outbox: outbox.sort(byRid) };
 }
@@ -54,44 +59,35 @@ export function dumpMemory(model: ModelLedger, now: number): LedgerDump {
   for (const [id, { status, availableE8, heldE8, postedE8, seq }] of snapshot.accounts) {
     const sums = { status, available: availableE8, held: heldE8, posted: postedE8, seq };
     const own = [...(model.allowances.get(id) ?? [])];
-    const live = own.filter(([, { state }]) => state === 'live').length;
-    const money = {
-      al_live: live,
-      free: model.freeOf(id),
-      recall_until: model.recalledUntil.get(id),
-      lost_until: model.lostUntil.get(id),
-    };
     const fields = Object.fromEntries(own.map(([generation, al]) => [`al:${generation}`, allowanceText(al)]));
-    hashes[`a:${id}`] = withoutZeros(relative(texts({ ...sums, ...money, ...fields }), now));
+    const others = { ...scopeFields(model, `a:${id}`), lost_until: model.lostUntil.get(id), account: undefined };
+    hashes[`a:${id}`] = withoutZeros(relative(texts({ ...others, ...sums, ...fields }), now));
   }
   for (const [id, key] of snapshot.keys) {
-    const { accountId, status, spentE8, heldE8, settings, ...limits } = key;
-    const { rev, name, allowedModels, markup } = settings;
-    const limitFields = limitTexts(limits).filter(([, text]) => text !== '');
+    const { status, settings, callsPerMinute, tokensPerMinute, callsAtMicros, tokensAtMicros } = key;
+    const { rev, name, allowedModels, markup, teamId, memberId } = settings;
     const values = {
-      account: accountId,
+      ...scopeFields(model, `k:${id}`),
       status,
-      spent: spentE8,
-      held: heldE8,
-      free: model.freeOf(accountId, id),
       rev,
-      settings: JSON.stringify({ name, allowedModels, markup }),
-      ...Object.fromEntries(limitFields),
-      caps: limitFields.some(([field]) => field !== 'limit') ? '1' : undefined,
-      ...(key.day === 0 ? {} : { day: key.day, day_spent: key.daySpentE8 }),
-      ...(key.month === 0 ? {} : { month: key.month, month_spent: key.monthSpentE8 }),
-      calls_at: key.callsAtMicros || undefined,
-      tokens_at: key.tokensAtMicros || undefined,
+      settings: JSON.stringify({ name, allowedModels, markup, teamId, memberId }),
+      scopes: scopesOf(settings) || undefined,
+      calls: callsPerMinute,
+      tokens: tokensPerMinute,
+      calls_at: callsAtMicros || undefined,
+      tokens_at: tokensAtMicros || undefined,
     };
     hashes[`k:${id}`] = withoutZeros(relative(texts(values), now));
   }
+  for (const name of snapshot.scopes.keys())
+    hashes[name] ??= withoutZeros(relative(texts(scopeFields(model, name)), now));
   for (const [rid, reservation] of snapshot.reservations) {
-    const { accountId, keyId, state, amountE8, chargedE8, shortfallE8, facts, tokens } = reservation;
+    const { accountId, keyId, state, amountE8, chargedE8, shortfallE8, facts, tokens, scopes } = reservation;
     hashes[`r:${rid}`] = texts({
       account: accountId,
       key: keyId,
       state,
-      ...(state === 'open' ? { amount: amountE8, facts, tokens } : {}),
+      ...(state === 'open' ? { amount: amountE8, facts, tokens, scopes } : {}),
       ...(state === 'settled' ? { charged: chargedE8, shortfall: shortfallE8 } : {}),
     });
   }
@@ -107,7 +103,28 @@ export function dumpMemory(model: ModelLedger, now: number): LedgerDump {
         ([rid, deadline]) => [rid, deadline <= now + 60_000],
       ),
     ),
-    outbox: snapshot.outbox.map(withoutId).sort(byRid),
+    outbox: snapshot.outbox.map((entry) => withoutTimes(entry, now)).sort(byRid),
+  };
+}
+
+/** Returns the fields that the hash of every scope has. */
+function scopeFields(model: ModelLedger, name: string): Record<string, string | bigint | number | undefined> {
+  const scope = model.snapshot().scopes.get(name);
+  if (scope === undefined) return {};
+  const { accountId, limits, heldE8, spending, rev, name: shown } = scope;
+  const own = [...(model.allowances.get(accountId)?.values() ?? [])].filter(({ state }) => state === 'live');
+  const isUnder = ({ scopes, keyId }: ModelAllowance) => chainOf(accountId, scopes, keyId).includes(name);
+  return {
+    account: accountId,
+    held: heldE8,
+    spent: spending.spentE8.total,
+    windows: [spending.day, ...LIMIT_WINDOWS.slice(1).map((window) => spending.spentE8[window])].join(' '),
+    limits: writeLimits(limits) || undefined,
+    rev,
+    name: shown,
+    al_live: own.filter(isUnder).length,
+    free: model.freeOf(accountId, name),
+    recall_until: model.recalledUntil.get(name),
   };
 }
 
@@ -116,11 +133,10 @@ function inOrder(keys: readonly unknown[]): Record<string, string> {
   return { order: keys.join(' ') };
 }
 
-/** Makes clocks comparable: days and months become distances from now, buckets become the number of used units. */
+/** Makes clocks comparable: days become distances from now, buckets become the number of used units. */
 function relative(hash: Readonly<Record<string, string>>, nowMs: number): Record<string, string> {
   const change: Readonly<Record<string, (value: string) => string>> = {
-    day: (value) => String(Number(value) - dayNumberOf(nowMs)),
-    month: (value) => String(Number(value) - monthNumberOf(nowMs)),
+    windows: (value) => value.replace(/^\d+/, (day) => (day === '0' ? day : String(Number(day) - dayNumberOf(nowMs)))),
     calls_at: (value) => unitsTaken(value, hash['calls'], nowMs),
     tokens_at: (value) => unitsTaken(value, hash['tokens'], nowMs),
     recall_until: (value) => timeSeen(Number(value), nowMs),
@@ -131,15 +147,16 @@ function relative(hash: Readonly<Record<string, string>>, nowMs: number): Record
   return Object.fromEntries(Object.entries(hash).map(([name, value]) => [name, seen(name, value)]));
 }
 
-function allowanceText({ keyId, state, sequence, digest, totalE8, openE8, untilMs, entry }: ModelAllowance): string {
-  return [keyId, state, sequence, digest, totalE8, openE8, untilMs, entry ?? '-'].join(' ');
+function allowanceText({ keyId, state, sequence, digest, totalE8, openE8, untilMs, entry, scopes }: ModelAllowance) {
+  const words = [keyId, state, sequence, digest, totalE8, openE8, untilMs, entry ?? '-', scopes.replaceAll(' ', ',')];
+  return words.map((word) => (word === '' ? '-' : word)).join(' ');
 }
 
 /** Returns the stored members of an allowance, with the time until its lease ends, and whether it has an entry. */
 function allowanceSeen(text: string, nowMs: number): string {
   const words = text.split(' ');
-  const [, , , , , , untilMs, entry] = words;
-  return [...words.slice(0, 6), timeSeen(Number(untilMs), nowMs), entry === '-' ? 'new' : 'told'].join(' ');
+  const [, , , , , , untilMs, entry, scopes] = words;
+  return [...words.slice(0, 6), timeSeen(Number(untilMs), nowMs), entry === '-' ? 'new' : 'told', scopes].join(' ');
 }
 
 /** Rounds to a minute, because two clocks always differ. */
@@ -147,17 +164,25 @@ function timeSeen(atMs: number, nowMs: number): string {
   return atMs === 0 ? 'none' : atMs <= nowMs ? 'past' : `in ${Math.ceil((atMs - nowMs) / 60_000)} min`;
 }
 
-/** Drops zero sums of allowances, because Redis writes a sum only with the first allowance. */
-function withoutZeros({ al_live: live, free, ...others }: Record<string, string>): Record<string, string> {
-  return { ...others, ...(live === '0' ? {} : texts({ al_live: live })), ...(free === '0' ? {} : texts({ free })) };
+/** The fields that Redis writes only with the first allowance, charge or change of limits. */
+const LATE_FIELDS = ['al_live', 'free', 'spent', 'held', 'rev', 'name', 'windows'];
+
+/** Drops zeros and empty texts of fields that Redis does not write from the beginning. */
+function withoutZeros(hash: Record<string, string>): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(hash).filter(
+      ([name, value]) => !LATE_FIELDS.includes(name) || !['', '0', '0 0 0 0'].includes(value),
+    ),
+  );
 }
 
 function unitsTaken(fullAtMicros: string, limit: string | undefined, nowMs: number): string {
   return String(Math.max(0, Math.ceil(((Number(fullAtMicros) / 1_000 - nowMs) * Number(limit ?? '1')) / 60_000)));
 }
 
-function withoutId({ id: _, ...entry }: ReturnType<typeof readEntry>): object {
-  return entry;
+/** Drops the id of an entry, and gives its day as a distance from now. */
+function withoutTimes({ id: _, day, scopes, ...entry }: OutboxEntry, nowMs: number): object {
+  return { ...entry, ...(day !== undefined && { day: day - dayNumberOf(nowMs) }), ...(scopes && { scopes }) };
 }
 
 function byRid(first: object, second: object): number {

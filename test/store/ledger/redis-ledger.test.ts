@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { Redis } from 'ioredis';
 import { newId } from '../../../core/base/ids';
-import { dayNumberOf } from '../../../core/ledger/key-limits';
 import { CLOSED_MS, INTENT_MS, LedgerUnavailable, MAX_INTENTS } from '../../../core/ledger/ledger';
 import { accountPrefix } from '../../../core/ledger/redis/keys';
 import { LEDGER_SCRIPTS } from '../../../core/ledger/redis/redis-ledger';
+import { dayNumberOf, NO_SPENDING } from '../../../core/ledger/scopes';
 import { shardOf } from '../../../core/ledger/shard';
 import { checkRedis, connectRedis } from '../../../core/storage/redis';
 import { quiet } from '../../support/databases';
@@ -155,7 +155,9 @@ describe('the ledger in Redis', () => {
         seq: 2,
         keys: [],
         closed: [{ rid: closed, kind: 'charge', keyId: payer.keyId, amountE8: -200n, shortfallE8: 0n }],
-        open: [{ ...payer, rid: open, amountE8: 5n }],
+        spending: NO_SPENDING,
+        scopes: [],
+        open: [{ ...payer, rid: open, amountE8: 5n, scopes: '' }],
       },
     ]);
     assert.deepEqual(await Promise.all([closed, open].map(minutesLeft)), [15, 'for ever']);
@@ -220,18 +222,20 @@ describe('the calendar in the scripts of Redis', () => {
     const { source } = LEDGER_SCRIPTS.find(({ name }) => name === 'reserve') ?? { source: '' };
     // The scripts share the text before their first check.
     const shared = source.slice(0, source.indexOf("\nif redis.call('HEXISTS'"));
-    const months = `${shared}
-      local months = {}
-      for day = ARGV[1], ARGV[2] do table.insert(months, month_of(day)) end
-      return months`;
+    const calendar = `${shared}
+      local found = {}
+      for day = ARGV[1], ARGV[2] do table.insert(found, { month_of(day), week_of(day) }) end
+      return found`;
     const redis = openOther(await emptyRedis());
     const lastDay = dayNumberOf(Date.UTC(2400, 2, 1));
     for (let first = 0; first <= lastDay; first += 5_000) {
       const last = Math.min(first + 4_999, lastDay);
-      const found = (await redis.eval(months, 0, first, last)) as number[];
-      found.forEach((month, index) => {
+      const found = (await redis.eval(calendar, 0, first, last)) as [number, number][];
+      found.forEach(([month, week], index) => {
         const date = new Date((first + index) * 86_400_000);
         assert.equal(month, date.getUTCFullYear() * 12 + date.getUTCMonth() + 1, date.toISOString());
+        const before: number | undefined = found[index - 1]?.[1];
+        if (before !== undefined) assert.equal(week, date.getUTCDay() === 1 ? before + 1 : before, date.toISOString());
       });
     }
   });

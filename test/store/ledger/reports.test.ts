@@ -96,7 +96,7 @@ for (const { name, open } of DATABASES) {
         ],
       );
       assert.equal(attempts[0].created_at.getTime(), MADE.startedAtMs);
-      const [spent] = await database('key_spending').where({ key_id: payer.keyId });
+      const [spent] = await database('scope_spending').where({ scope: `k:${payer.keyId}` });
       assert.equal(spent.spent_e8, 123n);
     });
 

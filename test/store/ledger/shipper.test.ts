@@ -1,17 +1,29 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import type { Knex } from 'knex';
-import { timeOfId } from '../../../core/base/ids';
+import { newId, timeOfId } from '../../../core/base/ids';
 import type { Ledger, Payer } from '../../../core/ledger/ledger';
 import { MemoryLedger } from '../../../core/ledger/memory-ledger';
+import { insertEntries } from '../../../core/ledger/outbox/rows';
 import { LOCK_SPACE, shipShards } from '../../../core/ledger/outbox/ship';
 import { startShipper } from '../../../core/ledger/outbox/shipper';
+import { dayNumberOf } from '../../../core/ledger/scopes';
 import { ALL_SHARDS, shardOf } from '../../../core/ledger/shard';
 import { DATABASES, quiet, type TestDatabase } from '../../support/databases';
 import { rejection } from '../../support/rejection';
 import { until } from '../../support/until';
-import { fundedPayer, holding, instead, reserveRequest, usageRecord } from './ledger-fixture';
-import { readChain } from './ledger-rows';
+import {
+  fundedPayer,
+  holding,
+  instead,
+  keyRequest,
+  newPayer,
+  reserveRequest,
+  settingsOf,
+  usageRecord,
+} from './ledger-fixture';
+import { readChain, readSums } from './ledger-rows';
+import { reportEntry, reportedCall } from './report-entries';
 
 for (const { name, open } of DATABASES) {
   describe(`the outbox shipper on ${name}`, () => {
@@ -112,6 +124,45 @@ for (const { name, open } of DATABASES) {
       const usage = await database('usage_records').where({ account_id: payer.accountId });
       assert.equal(usage.length, 5);
       assert.equal(await waiting(), 0);
+    });
+
+    it('counts a charge once in its account, team, member and key, even if it is shipped twice', async () => {
+      const payer = await fundedPayer(ledger, 1_000n);
+      const { accountId, keyId } = payer;
+      const [teamId, memberId] = [newId(), newId()];
+      await spend(payer, 5n);
+      await ledger.setKey(keyRequest(payer, { settings: settingsOf({ teamId, memberId }) }));
+      await spend(payer, 10n);
+      await spend(payer, 20n);
+      await shipAll(instead(ledger, { trimOutbox: async () => undefined }));
+      await spend(payer, 0n);
+      await shipAll();
+      const today = new Date().toISOString().slice(0, 10);
+      const scopes = [`a:${accountId}`, `t:${teamId}`, `m:${memberId}`, `k:${keyId}`];
+      const spent = [35n, 30n, 30n, 35n];
+      const expected = Object.fromEntries(scopes.map((scope, at) => [`${scope} ${today}`, spent[at]]));
+      assert.deepEqual(await readSums(database, scopes), expected);
+      const rows = await database('ledger_entries').where({ account_id: accountId }).orderBy('seq');
+      const ofTeam = `t:${teamId} m:${memberId}`;
+      assert.deepEqual(
+        rows.map((row) => row.scopes),
+        [null, null, ofTeam, ofTeam, ofTeam],
+      );
+    });
+
+    it('counts a charge on the day that its entry names, and otherwise on the day of its entry', async () => {
+      const payer = newPayer();
+      const id = `${Date.UTC(2026, 2, 1, 23, 59)}-0`;
+      const charge = { ...reportEntry(payer, [reportedCall(payer, 10n)], { seq: 0, postedE8: 100n }), id };
+      const later = {
+        ...reportEntry(payer, [reportedCall(payer, 7n)], charge),
+        id,
+        day: dayNumberOf(Date.UTC(2026, 2, 2)),
+      };
+      await insertEntries(database, [charge, later]);
+      const scope = `k:${payer.keyId}`;
+      const expected = { [`${scope} 2026-03-01`]: 10n, [`${scope} 2026-03-02`]: 7n };
+      assert.deepEqual(await readSums(database, [scope]), expected);
     });
 
     it('never trims an entry that is not committed', async () => {

@@ -21,9 +21,10 @@ import {
   newPayer,
   openRedisLedger,
   reserveRequest,
+  settingsOf,
   usageRecord,
 } from './ledger-fixture';
-import { insertCredit, insertPayer } from './ledger-rows';
+import { insertCredit, insertPayer, insertTeam } from './ledger-rows';
 
 /** An account with a credit of 1,000 (entry 1), calls of 100 and 200 (entries 2 and 3) and an open hold of 50. */
 interface Customer {
@@ -91,6 +92,8 @@ describe('verification of the ledger', () => {
     return name === 'a' ? `${p}a:${payer.accountId}` : name === 'k' ? `${p}k:${payer.keyId}` : `${p}exp`;
   };
   const add = (customer: Customer, field: string, amount: number) => redis.hincrby(key(customer, 'a'), field, amount);
+  const setSpending = (scope: string, spentE8: number) =>
+    database('scope_spending').where({ scope }).update({ spent_e8: spentE8 });
   const copyRecord = async (customer: Customer, changes: object) => {
     const [record] = await recordsOf(customer).limit(1);
     await database('usage_records').insert({ ...record, request_id: newId(), ...changes });
@@ -114,10 +117,10 @@ describe('verification of the ledger', () => {
       seq: 3,
       by: async (customer) => [await add(customer, 'held', 1), await add(customer, 'available', -1)],
     },
-    key_holds_differ: { seq: 3, by: (customer) => redis.hincrby(key(customer, 'k'), 'held', 1) },
+    scope_holds_differ: { seq: 3, by: (customer) => redis.hincrby(key(customer, 'k'), 'held', 1) },
     hold_without_deadline: { seq: 3, by: (customer) => redis.zadd(key(customer, 'exp'), '+inf', customer.open) },
     hold_overdue: { seq: 3, by: (customer) => redis.zadd(key(customer, 'exp'), Date.now() - 61_000, customer.open) },
-    limit_exceeded: { seq: 3, by: (customer) => redis.hset(key(customer, 'k'), 'limit', 299) },
+    limit_exceeded: { seq: 3, by: ({ payer }) => ledger.setKey(keyRequest(payer, { limitE8: 299n })) },
     spent_differs: { seq: 3, by: (customer) => redis.hincrby(key(customer, 'k'), 'spent', 1) },
     chain_gap: { seq: 3, by: (customer) => entriesOf(customer, 2).delete() },
     chain_broken: { seq: 2, by: (customer) => entriesOf(customer, 2).update({ amount_e8: -101 }) },
@@ -125,9 +128,9 @@ describe('verification of the ledger', () => {
       seq: 3,
       by: ({ payer }) => database('ledger_accounts').where({ account_id: payer.accountId }).update({ posted_e8: 1 }),
     },
-    key_sum_differs: {
+    scope_sum_differs: {
       seq: 3,
-      by: ({ payer }) => database('key_spending').where({ key_id: payer.keyId }).update({ spent_e8: 301 }),
+      by: ({ payer }) => setSpending(`k:${payer.keyId}`, 301),
     },
     posted_differs: {
       seq: 3,
@@ -161,6 +164,21 @@ describe('verification of the ledger', () => {
 
   it('reports nothing if every invariant holds', async () => {
     const { payer } = await newCustomer(ledger, database);
+    assert.deepEqual(await look(ledger, database, payer.accountId), []);
+  });
+
+  it('reports nothing if an account, a team and a member have a hold and no charge yet', async () => {
+    const payer = newPayer();
+    const owners = { teamId: newId(), memberId: newId() };
+    await insertPayer(database, payer);
+    await insertTeam(database, payer, owners);
+    await database('scopes').insert({ scope: `m:${owners.memberId}`, account_id: payer.accountId });
+    await ledger.setAccount(payer.accountId, 'active');
+    await ledger.setKey(keyRequest(payer, { settings: settingsOf(owners) }));
+    const credit = newId();
+    await insertCredit(database, payer.accountId, credit, 100n);
+    await ledger.credit({ accountId: payer.accountId, rid: credit, amountE8: 100n });
+    assert.equal((await ledger.reserve(reserveRequest(payer, 40n))).outcome, 'reserved');
     assert.deepEqual(await look(ledger, database, payer.accountId), []);
   });
 
@@ -200,6 +218,92 @@ describe('verification of the ledger', () => {
       after: { balanceLimit: '0.00000299' },
     });
     assert.deepEqual(await look(ledger, database, customer.payer.accountId), []);
+  });
+
+  describe('of a team', () => {
+    const newTeam = async () => {
+      const customer = await newCustomer(ledger, database);
+      const { payer } = customer;
+      const { accountId } = payer;
+      const owners = { teamId: newId(), memberId: newId() };
+      const scopes = await insertTeam(database, payer, owners);
+      await ledger.setKey(keyRequest(payer, { settings: settingsOf(owners) }));
+      await spend(ledger, payer, 60n);
+      await shipShards({ ledger, database, log: quiet }, [shardOf(accountId)]);
+      await spend(ledger, payer, 7n);
+      await ledger.reserve(reserveRequest(payer, 30n, { facts: recordNow(payer) }));
+      const inRedis = `${accountPrefix(accountId)}${scopes.team}`;
+      const find = async () =>
+        (await look(ledger, database, accountId)).map(({ invariant, scope, expected, found }) => ({
+          ...{ invariant, scope, expected, found },
+        }));
+      assert.deepEqual(await find(), []);
+      return { ...scopes, accountId, inRedis, find };
+    };
+
+    it('reports a changed sum of Postgres, and another sum of the ledger', async () => {
+      const { team, inRedis, find } = await newTeam();
+      await setSpending(team, 61);
+      // The last charge is not in Postgres yet.
+      const summed = { invariant: 'scope_sum_differs', scope: team, expected: '60', found: '61' };
+      assert.deepEqual(await find(), [summed]);
+      await redis.hincrby(inRedis, 'spent', -1);
+      assert.deepEqual(await find(), [
+        summed,
+        { invariant: 'spent_differs', scope: team, expected: '67', found: '66' },
+      ]);
+    });
+
+    it('compares the spending of a team that was deleted with its entries', async () => {
+      const { accountId, team, find } = await newTeam();
+      await database('api_keys').where({ account_id: accountId }).update({ team_id: null });
+      await database('scopes').where({ scope: team }).delete();
+      await database('teams').where({ account_id: accountId }).delete();
+      assert.deepEqual(await find(), []);
+      await setSpending(team, 59);
+      const violation = { invariant: 'scope_sum_differs', scope: team, expected: '60', found: '59' };
+      assert.deepEqual(await find(), [violation]);
+    });
+
+    it('reports a sum of holds that differs, and a team that the ledger has lost', async () => {
+      const { team, inRedis, find } = await newTeam();
+      await redis.hincrby(inRedis, 'held', 1);
+      const held = { invariant: 'scope_holds_differ', scope: team, expected: '30' };
+      assert.deepEqual(await find(), [{ ...held, found: '31' }]);
+      await redis.del(inRedis);
+      assert.deepEqual(await find(), [
+        { ...held, found: '0' },
+        { invariant: 'spent_differs', scope: team, expected: '67', found: '0' },
+      ]);
+    });
+
+    it('reports spending above a limit, unless a change of the limits came after it', async () => {
+      const { accountId, team, find } = await newTeam();
+      await database('budgets').insert({
+        id: newId(),
+        account_id: accountId,
+        scope: team,
+        window: 'total',
+        limit_e8: 50,
+      });
+      await database('scopes').where({ scope: team }).update({ changed_at: '2026-01-01' });
+      await ledger.setScope({ accountId, scope: team, rev: 1, name: 'a team', limits: { total: 50n } });
+      const violation = { invariant: 'limit_exceeded', scope: team, expected: '≤ 50', found: '67' };
+      assert.deepEqual(await find(), [violation]);
+      await database('scopes').where({ scope: team }).update({ changed_at: new Date() });
+      assert.deepEqual(await find(), []);
+    });
+
+    it('begins at the checkpoint with the sums that Postgres had then', async () => {
+      const { accountId, team, inRedis, find } = await newTeam();
+      await database('ledger_checkpoints').insert({ account_id: accountId, seq: 4, posted_e8: 640 });
+      await database('ledger_entries').where({ account_id: accountId }).delete();
+      await database('usage_records').where({ account_id: accountId }).delete();
+      await database('credits').where({ account_id: accountId }).update({ dropped_posted_e8: 1_000 });
+      assert.deepEqual(await find(), []);
+      await redis.hincrby(inRedis, 'spent', 1);
+      assert.deepEqual(await find(), [{ invariant: 'spent_differs', scope: team, expected: '67', found: '68' }]);
+    });
   });
 
   it('includes entries that are in the outbox and not yet in Postgres', async () => {
@@ -356,13 +460,15 @@ describe('verification of the ledger in memory', () => {
     await database('ledger_entries').where({ account_id: payer.accountId, seq: 2 }).update({ amount_e8: -99 });
     const found = await look(ledger, database);
     assert.deepEqual(
-      found.map(({ invariant, accountId, seq }) => [invariant, accountId, seq]),
+      found.map(({ invariant, accountId, seq, scope }) => [invariant, accountId, seq, scope]),
       [
-        ['chain_broken', payer.accountId, 2],
-        ['key_sum_differs', payer.accountId, 3],
-        ['spent_differs', payer.accountId, 3],
-        ['posted_differs', payer.accountId, 3],
-        ['record_differs', payer.accountId, 2],
+        ['chain_broken', payer.accountId, 2, null],
+        ['scope_sum_differs', payer.accountId, 3, `a:${payer.accountId}`],
+        ['scope_sum_differs', payer.accountId, 3, `k:${payer.keyId}`],
+        ['spent_differs', payer.accountId, 3, `a:${payer.accountId}`],
+        ['spent_differs', payer.accountId, 3, `k:${payer.keyId}`],
+        ['posted_differs', payer.accountId, 3, null],
+        ['record_differs', payer.accountId, 2, null],
       ],
     );
     await test.close();
