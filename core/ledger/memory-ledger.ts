@@ -336,6 +336,7 @@ export class MemoryLedger implements Ledger {
   async setScope({ accountId, scope: name, rev, limits, name: shown }: SetScopeRequest): Promise<void> {
     assertLimits(limits);
     this.assertOpen();
+    if (parseScope(name).kind === 'account' && !this.accounts.has(accountId)) throw new Error('unknown_account');
     const scope = this.#scopeOf(name, accountId);
     if (scope.accountId !== accountId) throw new WrongPayer(`${name} belongs to another account`);
     if (rev >= (scope.rev ?? 0)) Object.assign(scope, { limits, rev, name: shown });

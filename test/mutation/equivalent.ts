@@ -29,19 +29,14 @@ export const EQUIVALENT: readonly {
       'those that are written, or are not read in the state that is written.',
   },
   {
-    script: 'key-limits',
+    script: 'scopes',
     change: 'boundary: < in local month = march < 10',
     why: 'The 13th month of a year is the first of the next, and only a first or second month moves on the year.',
   },
   {
-    script: 'key-limits',
+    script: 'scopes',
     change: 'direction: < in local month = march < 10',
     why: 'Month 14 of a year is month 2 of the next, and month -9 of the next is month 3 of the year: twelve more or fewer, and a year.',
-  },
-  {
-    script: 'key-limits',
-    change: 'check removed: if not key[4] then',
-    why: 'A key without `caps` has none of the limits that are looked for: it saves reading them.',
   },
   {
     script: 'lapse',

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { RECALL_WAIT_MS } from '../../core/ledger/allowances/allowance-store';
+import { smallest } from '../../core/ledger/amount';
 import { leaseTimes } from '../../core/ledger/lease-times';
 import type { AccountStatus, Payer } from '../../core/ledger/ledger';
 import { newScope } from '../../core/ledger/scopes';
@@ -139,7 +140,9 @@ class AllowanceStory {
     const limitE8 = this.#random.pick([0n, 0n, 600n, 5_000n]) || undefined;
     const creditE8 = this.#random.pick([300n, 400n, 600n, 1_000n, 3_000n, 100_000n]);
     this.#account = { accountId, keyId: first, limitE8, creditRid: this.#newId(), creditE8 };
-    Object.assign(this.#account, { moreKeys: [{ keyId: second, limitE8: undefined }] });
+    const teamLimitE8 = this.#random.pick([0n, 200n, 600n, 2_000n]) || undefined;
+    const team = this.#random.below(2) === 0 ? undefined : { id: 'team', limitE8: teamLimitE8, rev: 0 };
+    Object.assign(this.#account, { moreKeys: [{ keyId: second, limitE8: undefined }], team });
     this.#database.accounts.push(this.#account);
     this.#payers.push({ accountId, keyId: first }, { accountId, keyId: second });
     this.#network = {
@@ -182,6 +185,7 @@ class AllowanceStory {
   async #prepare(): Promise<void> {
     const { accountId, creditRid, creditE8, limitE8 } = this.#account;
     await this.#atStore((store) => store.open().then(() => store.setAccount(accountId, 'active')));
+    await this.#atStore((store) => this.#setTeam(store));
     for (const payer of this.#payers)
       await this.#atStore((store) => store.setKey(this.#keyRequest(payer, 'active', 0)));
     await this.#atStore((store) => store.credit({ accountId, rid: creditRid, amountE8: creditE8 }));
@@ -205,9 +209,18 @@ class AllowanceStory {
     }
   }
 
+  /** Tells a ledger the team of all keys, if there is one. */
+  async #setTeam(store: Pick<ModelLedger, 'setScope'>): Promise<void> {
+    const { accountId, team } = this.#account;
+    if (team === undefined) return;
+    const { id, limitE8, rev } = team;
+    await store.setScope({ accountId, scope: `t:${id}`, name: 'team', rev, limits: { total: limitE8 } });
+  }
+
   #keyRequest(payer: Payer, status: 'active' | 'revoked', rev: number) {
     const limitE8 = payer.keyId === this.#account.keyId ? this.#account.limitE8 : undefined;
-    return { ...payer, hash: payer.keyId, status, limitE8, settings: { rev, name: 'key', allowedModels: undefined } };
+    const settings = { rev, name: 'key', allowedModels: undefined, teamId: this.#account.team?.id };
+    return { ...payer, hash: payer.keyId, status, limitE8, settings };
   }
 
   #newNode(index: number, willDie: boolean): AllowanceNode {
@@ -466,8 +479,10 @@ class AllowanceStory {
         hold(al.keyId, al.state === 'live' ? al.openE8 : al.totalE8);
     const spentE8 = scopes.get(`k:${keyId}`)?.spending.spentE8.total ?? 0n;
     const room = key.limitE8 === undefined ? 10n ** 15n : key.limitE8 - spentE8 - heldByKeyE8;
-    const availableE8 = account.postedE8 - heldE8;
-    const minE8 = availableE8 < room ? availableE8 : room;
+    const { spending, limits } = scopes.get(`t:${this.#account.team?.id}`) ?? newScope();
+    // All keys of the account are in the team, so that its open calls are those of the account.
+    const teamRoom = limits.total === undefined ? 10n ** 15n : limits.total - spending.spentE8.total - heldE8;
+    const minE8 = smallest(account.postedE8 - heldE8, room, teamRoom);
     if (minE8 < asking.minE8) asking.minE8 = minE8;
     let silentE8 = 0n;
     for (const [generation, al] of known ?? []) {
@@ -517,6 +532,12 @@ class AllowanceStory {
       if (heldE8 !== sumOf(keyId)) this.#fail('what a key holds is not what is open and in allowances');
       const isOver = key.limitE8 !== undefined && spending.spentE8.total + heldE8 > key.limitE8;
       if (isOver && this.#figures.failovers === 0) this.#fail('a key is above its limit');
+    }
+    const team = scopes.get(`t:${this.#account.team?.id}`);
+    if (team !== undefined && account !== undefined) {
+      if (team.heldE8 !== account.heldE8) this.#fail('what a team holds is not what its account holds');
+      const isOver = team.limits.total !== undefined && team.spending.spentE8.total + team.heldE8 > team.limits.total;
+      if (isOver && this.#figures.failovers === 0) this.#fail('a team is above its limit');
     }
     for (const entry of this.#store.snapshot().outbox) {
       for (const { rid } of entry.calls ?? [{ rid: entry.rid }]) {

@@ -34,6 +34,8 @@ export interface AccountRow {
   readonly keyId: string;
   readonly limitE8: bigint | undefined;
   readonly moreKeys?: readonly KeyRow[];
+  /** The team of all keys, with its limit in all; absent for none. */
+  readonly team?: { readonly id: string; limitE8: bigint | undefined; rev: number } | undefined;
   status?: AccountStatus;
   readonly creditRid: string;
   readonly creditE8: bigint;
@@ -173,8 +175,9 @@ export class SimulatedDatabase {
       case 'AS closing ON true':
         return list<{ rid: string }>('reservations').filter(({ rid }) => this.#closedBy.has(rid));
       case 'SET LOCAL':
-      // The simulation has no teams, members and budgets, and no sandboxes.
       case 'JOIN scopes USING':
+        return this.#scopes();
+      // The simulation has no sandboxes.
       case 'FROM billing_periods AS period':
         return [];
     }
@@ -258,13 +261,14 @@ export class SimulatedDatabase {
 
   #keys(): object[] {
     const keys = this.accounts.flatMap(
-      ({ accountId, moreKeys = [], keyId, limitE8 }): (KeyRow & { readonly accountId: string })[] =>
+      ({ accountId, moreKeys = [], keyId, limitE8, team }): (KeyRow & Pick<AccountRow, 'accountId' | 'team'>)[] =>
         [{ keyId, limitE8 }, ...moreKeys].map((key) => ({
           accountId,
+          team,
           ...key,
         })),
     );
-    return keys.map(({ accountId, keyId, limitE8, keyStatus = 'active', rev = 0 }) => ({
+    return keys.map(({ accountId, keyId, limitE8, keyStatus = 'active', rev = 0, team }) => ({
       accountId,
       keyId,
       name: 'key',
@@ -276,10 +280,18 @@ export class SimulatedDatabase {
       allowed_addresses: null,
       previous_hash: null,
       previous_until: null,
-      teamId: null,
+      teamId: team?.id ?? null,
       memberId: null,
       ...changeLimits({ limitE8 }),
     }));
+  }
+
+  #scopes(): object[] {
+    return this.accounts.flatMap(({ accountId, team }) => {
+      if (team === undefined) return [];
+      const limits = team.limitE8 === undefined ? null : { total: String(team.limitE8) };
+      return [{ accountId, scope: `t:${team.id}`, rev: team.rev, name: 'team', limits }];
+    });
   }
 
   #spending(wanted: ReadonlySet<string>): object[] {

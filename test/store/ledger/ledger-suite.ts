@@ -32,7 +32,7 @@ const NOTHING_SPENT = { spending: NO_SPENDING, scopes: [] } as const;
 
 /** Defines the tests that both ledgers must pass. `make` returns an empty ledger that was not opened. */
 export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
-  describe(`the ledger ${name}`, () => {
+  describe(`the ledger's contract: ${name}`, () => {
     let ledger: Ledger;
 
     beforeEach(async () => {

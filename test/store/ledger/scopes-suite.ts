@@ -170,12 +170,26 @@ export function scopesSuite(ledgerOfTest: () => Ledger): void {
       await limit(`t:${teamId}`, { total: 10n }, 1_000);
       await limit(`t:${teamId}`, { total: 900n }, 999);
       assertIncludes(await ledger.reserve(hold(11n)), { outcome: 'limit_exceeded', availableE8: 10n });
-      const other = await fundedPayer(ledger, 10n);
-      const foreign = { accountId: other.accountId, scope: `t:${teamId}`, name: '', rev: 2_000, limits: {} };
-      // The two accounts may be in different shards, in which their teams are different ones.
-      if (shardOf(other.accountId) === shardOf(payer.accountId))
-        assert.ok((await rejection(ledger.setScope(foreign))) instanceof WrongPayer);
+      const foreign = {
+        accountId: idInShardOf(payer.accountId),
+        scope: `t:${teamId}`,
+        name: '',
+        rev: 2_000,
+        limits: {},
+      };
+      await ledger.setAccount(foreign.accountId, 'active');
+      assert.ok((await rejection(ledger.setScope(foreign))) instanceof WrongPayer);
       assertIncludes(await ledger.readScope(payer.accountId, `t:${teamId}`), { limits: { total: 10n } });
+    });
+
+    it('of an account that the ledger does not know cannot have limits', async () => {
+      const accountId = newId();
+      const limits = { total: 10n };
+      const failure = await rejection(
+        ledger.setScope({ accountId, scope: `a:${accountId}`, name: '', rev: 0, limits }),
+      );
+      assert.match(String(failure), /unknown_account/);
+      assert.equal(await ledger.readAccount(accountId), undefined);
     });
 
     it('are restored with their limits and with what they have spent', async () => {
@@ -213,4 +227,12 @@ export function scopesSuite(ledgerOfTest: () => Ledger): void {
       assert.deepEqual(await sums(`a:${accountId}`), { held: 15n, spent: 400n });
     });
   });
+}
+
+/** Makes an id that is kept in the same shard, where the ledger notices a reused name. */
+function idInShardOf(accountId: string): string {
+  for (;;) {
+    const id = newId();
+    if (shardOf(id) === shardOf(accountId)) return id;
+  }
 }
