@@ -4,7 +4,7 @@ import { newId } from '../../../core/base/ids';
 import { CLOSED_MS, INTENT_MS, LedgerUnavailable, MAX_INTENTS } from '../../../core/ledger/ledger';
 import { accountPrefix } from '../../../core/ledger/redis/keys';
 import { LEDGER_SCRIPTS } from '../../../core/ledger/redis/redis-ledger';
-import { dayNumberOf, NO_SPENDING } from '../../../core/ledger/scopes';
+import { dayNumberOf, NO_SPENDING, newScope, spend } from '../../../core/ledger/scopes';
 import { shardOf } from '../../../core/ledger/shard';
 import { checkRedis, connectRedis } from '../../../core/storage/redis';
 import { quiet } from '../../support/databases';
@@ -215,14 +215,13 @@ describe('the outbox of the ledger in Redis', () => {
   });
 });
 
+const DAY_MS = 86_400_000;
+
 describe('the calendar in the scripts of Redis', () => {
   afterEach(closeAll);
 
   it('agrees with the calendar of JavaScript for every day of 430 years', async () => {
-    const { source } = LEDGER_SCRIPTS.find(({ name }) => name === 'reserve') ?? { source: '' };
-    // The scripts share the text before their first check.
-    const shared = source.slice(0, source.indexOf("\nif redis.call('HEXISTS'"));
-    const calendar = `${shared}
+    const calendar = `${sharedText()}
       local found = {}
       for day = ARGV[1], ARGV[2] do table.insert(found, { month_of(day), week_of(day) }) end
       return found`;
@@ -239,7 +238,35 @@ describe('the calendar in the scripts of Redis', () => {
       });
     }
   });
+
+  it('ends the windows of limits with their day, week and month', async () => {
+    const redis = openOther(await emptyRedis());
+    const spentOn = `${sharedText()} return { spent_on(tonumber(ARGV[1]), ARGV[2] .. ' 1 10 100') }`;
+    const first = Date.UTC(2027, 11, 20) / DAY_MS;
+    for (let last = first; last < first + 15; last += 1)
+      for (let day = last; day < last + 45; day += 1) {
+        const [from, to] = [new Date(last * DAY_MS), new Date(day * DAY_MS)];
+        const monday = last - ((from.getUTCDay() + 6) % 7);
+        const isOneMonth = from.getUTCMonth() === to.getUTCMonth() && from.getUTCFullYear() === to.getUTCFullYear();
+        const expected = [day === last ? 1 : 0, day < monday + 7 ? 10 : 0, isOneMonth ? 100 : 0];
+        const title = `${from.toISOString()} and ${to.toISOString()}`;
+        assert.deepEqual(await redis.eval(spentOn, 0, day, last), expected, title);
+        const scope = {
+          ...newScope(),
+          spending: { day: last, spentE8: { total: 0n, day: 1n, week: 10n, month: 100n } },
+        };
+        spend(scope, 0n, day);
+        const { day: ofDay, week, month } = scope.spending.spentE8;
+        assert.deepEqual([ofDay, week, month].map(Number), expected, title);
+      }
+  });
 });
+
+/** Returns the functions that the scripts share: their text before their first check. */
+function sharedText(): string {
+  const { source } = LEDGER_SCRIPTS.find(({ name }) => name === 'reserve') ?? { source: '' };
+  return source.slice(0, source.indexOf("\nif redis.call('HEXISTS'"));
+}
 
 describe('deadlines in Redis', () => {
   afterEach(closeAll);
