@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
+import { formatUsd, parseUsd } from '../core/base/money';
 import { problemText } from '../core/configuration/yaml-file';
 import type { Answers } from '../shapes/answers';
 import type { AdminRoute, Shown } from './command';
@@ -36,6 +37,8 @@ export const KEY: Of<'GET /admin/v1/accounts/{accountId}/keys'> = {
   markup: ({ markup }) => markup,
   debug: ({ debug }) => (debug ? 'yes' : null),
   addresses: ({ allowedAddresses }) => allowedAddresses?.join(', ') ?? 'all',
+  team: ({ teamId }) => teamId,
+  member: ({ memberId }) => memberId,
   expires: ({ expiresAt }) => expiresAt ?? 'never',
   created: ({ createdAt }) => createdAt,
 };
@@ -46,6 +49,28 @@ export const USER: Of<'GET /admin/v1/accounts/{accountId}/users'> = {
   'password set': ({ passwordChangedAt }) => passwordChangedAt,
   identity: ({ identity }) => identity && `${identity.subject} at ${identity.issuer}`,
 };
+
+export const TEAM: Of<'GET /admin/v1/accounts/{accountId}/teams'> = {
+  ...same('id', 'name'),
+  members: ({ members }) => members.join(', ') || null,
+  created: ({ createdAt }) => createdAt,
+};
+
+export const BUDGET: Of<'GET /admin/v1/budgets/{budgetId}'> = {
+  ...same('id', 'scope', 'name', 'window'),
+  'limit USD': ({ limitUsd }) => limitUsd,
+  'spent USD': ({ spentUsd }) => spentUsd,
+  'held USD': ({ heldUsd }) => heldUsd,
+  'left USD': left,
+  thresholds: ({ thresholds }) => thresholds.map((percent) => `${percent}%`).join(' ') || null,
+  resets: ({ resetsAt }) => resetsAt ?? 'never',
+};
+
+/** Returns what a budget leaves, negative where its limit was lowered; null while the ledger does not say what is spent. */
+function left({ limitUsd, spentUsd, heldUsd }: Answers['GET /admin/v1/budgets/{budgetId}']): string | null {
+  if (spentUsd === null || heldUsd === null) return null;
+  return formatUsd(parseUsd(limitUsd) - parseUsd(spentUsd) - parseUsd(heldUsd));
+}
 
 export const SANDBOX: Of<'GET /admin/v1/sandboxes'> = {
   id: ({ id }) => id,

@@ -46,7 +46,7 @@ interface More<R extends AdminRoute> {
   readonly pages?: true;
   /** Returns the query of a GET request from the options. Default: the options themselves. */
   readonly query?: (options: Options) => Options;
-  /** Returns the body of a POST or PATCH request from the options and from the arguments that are not in the path. Default: empty. */
+  /** Returns the body of a POST, PUT or PATCH request from the options and from the arguments that are not in the path. Default: empty. */
   readonly body?: (options: Options, ...words: string[]) => object;
   /** The members of the answer that the table shows. Default: all. */
   readonly members?: readonly (keyof Answers[R])[];
@@ -76,7 +76,7 @@ export function verb<R extends AdminRoute>(
       const answer = await client.ask<Answers[R]>(
         method,
         method === 'GET' ? withQuery(filled, (query?.(chosen) ?? chosen) as Readonly<Record<string, string>>) : filled,
-        method === 'POST' || method === 'PATCH' ? (body?.(chosen, ...words) ?? {}) : undefined,
+        ['POST', 'PUT', 'PATCH'].includes(method) ? (body?.(chosen, ...words) ?? {}) : undefined,
       );
       await show(output, members === undefined ? answer : pick(answer, members), columns);
       after?.(answer, output);

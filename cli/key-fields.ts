@@ -13,6 +13,12 @@ const LIMITS: Readonly<Record<Exclude<keyof ShownKeyLimits, 'balanceLimit'>, Opt
   tokensPerMinute: new Option('--tokens-per-minute <count>', 'the most tokens it may ask for in a minute'),
 };
 
+/** The options for the team and the member whose budgets count what a key spends. "none" removes one. */
+const SCOPES: readonly Option[] = [
+  new Option('--team <team>', 'its team: the budgets of the team limit it, too'),
+  new Option('--member <member>', 'its member, a user of the account: the budgets of the member limit it, too'),
+];
+
 export const NEW_KEY: readonly Option[] = [
   new Option('--limit <usd>', 'the spending limit of the key'),
   new Option('--models <names...>', 'the only models this key may call'),
@@ -20,6 +26,7 @@ export const NEW_KEY: readonly Option[] = [
   new Option('--debug', 'allow it to request the reasons of routing decisions'),
   new Option('--expires <when>', EXPIRY),
   new Option('--addresses <ranges...>', 'allow it only from these addresses, such as 203.0.113.0/24 or 2001:db8::/32'),
+  ...SCOPES,
   ...Object.values(LIMITS),
 ];
 
@@ -33,6 +40,7 @@ export const KEY_CHANGES: readonly Option[] = [
   new Option('--expires <when>', EXPIRY),
   new Option('--addresses <ranges...>', 'allow it only from these addresses, such as 203.0.113.0/24'),
   new Option('--all-addresses', 'allow it from every address'),
+  ...SCOPES,
   ...Object.values(LIMITS),
 ];
 
@@ -46,19 +54,21 @@ interface KeyOptions {
   readonly expires?: string;
   readonly addresses?: readonly string[];
   readonly allAddresses?: true;
+  readonly team?: string;
+  readonly member?: string;
 }
 
 /** Returns the request body that creates a key. Without the option --expires the key never expires. */
 export function newKey(options: KeyOptions, name: string | undefined): object {
-  const { limit, models, markup, debug, expires = 'never', addresses, ...limits } = options;
+  const { limit, models, markup, debug, expires = 'never', addresses, team, member, ...limits } = options;
   const expiresAt = toExpiry(expires) ?? undefined;
   const fields = { name, balanceLimit: limit, allowedModels: models, markup, debug, expiresAt };
-  return { ...fields, allowedAddresses: addresses, ...limitFields(limits) };
+  return { ...fields, allowedAddresses: addresses, teamId: team, memberId: member, ...limitFields(limits) };
 }
 
 /** Returns the request body that changes a key. @throws UsageError if no option changes anything */
 export function keyChanges(options: KeyOptions): object {
-  const { name, models, allModels, markup, debug, expires, addresses, allAddresses, ...limits } = options;
+  const { name, models, allModels, markup, debug, expires, addresses, allAddresses, team, member, ...limits } = options;
   if (models !== undefined && allModels)
     throw new UsageError('--models and --all-models exclude each other; use only one.');
   if (addresses !== undefined && allAddresses)
@@ -71,9 +81,11 @@ export function keyChanges(options: KeyOptions): object {
       debug,
       expiresAt: expires === undefined ? undefined : toExpiry(expires),
       allowedAddresses: allAddresses ? null : addresses,
+      teamId: orNull(team),
+      memberId: orNull(member),
       ...limitFields(limits),
     },
-    'Give --name, --models, --all-models, --markup, --debug, --no-debug, --expires, --addresses, --all-addresses or a limit.',
+    'Give --name, --models, --all-models, --markup, --debug, --no-debug, --expires, --addresses, --all-addresses, --team, --member or a limit.',
   );
 }
 

@@ -1,6 +1,7 @@
 import { Option } from 'commander';
 import { ROLES } from '../core/operators/roles';
 import { credit, debit } from './adjustment';
+import { BUDGET_CHANGES, BUDGETS_OF_SCOPE, budgetChanges, NEW_BUDGET, newBudget } from './budget-fields';
 import * as columns from './columns';
 import { type Verb, verb } from './command';
 import {
@@ -39,7 +40,7 @@ import { exportUsage, FILTERS, filtersOf } from './usage';
 import { createUser, setPassword } from './users';
 
 const { ACCOUNT, BALANCE, KEY, USER, SANDBOX, ORPHAN, PLACE, UPSTREAM, TEST, ROLLOUT, RECORD, ATTEMPT } = columns;
-const { TOKEN, CHANGE, REVISION, ACTIVE_REVISION } = columns;
+const { TEAM, BUDGET, TOKEN, CHANGE, REVISION, ACTIVE_REVISION } = columns;
 
 const PAGES = { pages: true } as const;
 const option = (flags: string, summary: string) => new Option(flags, summary);
@@ -123,7 +124,7 @@ export const NOUNS: Readonly<Record<string, Noun>> = {
       verb(
         'PATCH /admin/v1/keys/{keyId}',
         'update <key>',
-        'rename a key, or change its limits, its markup, its expiry, and which models and addresses it may use; "none" removes',
+        'rename a key, or change its limits, team, member, markup, expiry, models and addresses; "none" removes',
         KEY,
         { options: KEY_CHANGES, body: keyChanges },
       ),
@@ -188,6 +189,71 @@ export const NOUNS: Readonly<Record<string, Noun>> = {
       verb('PATCH /admin/v1/users/{userId}', 'enable <user>', 'enable a disabled user', USER, {
         body: () => ({ status: 'active' }),
       }),
+    ],
+  },
+  teams: {
+    summary: 'teams of an account, with the users and keys in them',
+    verbs: [
+      verb('POST /admin/v1/accounts/{accountId}/teams', 'create <account> <name>', 'create a team', TEAM, {
+        body: (_options, name) => ({ name }),
+      }),
+      verb(
+        'GET /admin/v1/accounts/{accountId}/teams',
+        'list <account>',
+        'list the teams of an account, newest first',
+        TEAM,
+        PAGES,
+      ),
+      verb('PATCH /admin/v1/teams/{teamId}', 'update <team>', 'rename a team', TEAM, {
+        options: [option('--name <name>', 'its new name').makeOptionMandatory()],
+        body: ({ name }) => ({ name }),
+      }),
+      verb(
+        'PUT /admin/v1/teams/{teamId}/members/{userId}',
+        'add <team> <member>',
+        'add a member to a team: a user of its account',
+        TEAM,
+      ),
+      verb(
+        'DELETE /admin/v1/teams/{teamId}/members/{userId}',
+        'leave <team> <member>',
+        'remove a member from a team',
+        TEAM,
+      ),
+      verb(
+        'DELETE /admin/v1/teams/{teamId}',
+        'remove <team>',
+        'remove a team with its budgets; refused while it has active keys',
+        TEAM,
+      ),
+    ],
+  },
+  budgets: {
+    summary: 'limits of what an account, team, member or key may spend',
+    verbs: [
+      verb(
+        'POST /admin/v1/accounts/{accountId}/budgets',
+        'create <account>',
+        'create a budget; it counts what its window has spent already',
+        BUDGET,
+        { options: NEW_BUDGET, body: newBudget },
+      ),
+      verb(
+        'GET /admin/v1/accounts/{accountId}/budgets',
+        'list <account>',
+        'list the budgets of an account with what each has left, newest first',
+        BUDGET,
+        { ...PAGES, options: [BUDGETS_OF_SCOPE] },
+      ),
+      verb('GET /admin/v1/budgets/{budgetId}', 'show <budget>', 'show a budget with what it has left', BUDGET),
+      verb(
+        'PATCH /admin/v1/budgets/{budgetId}',
+        'update <budget>',
+        'change the limit or the thresholds of a budget',
+        BUDGET,
+        { options: BUDGET_CHANGES, body: budgetChanges },
+      ),
+      verb('DELETE /admin/v1/budgets/{budgetId}', 'remove <budget>', 'remove a budget: its limit ends', BUDGET),
     ],
   },
   sandboxes: {

@@ -26,7 +26,7 @@ CREATE TABLE accounts (
   CONSTRAINT accounts_status_check CHECK ((status = ANY (ARRAY['active'::text, 'frozen'::text])))
 );
 
--- API keys of accounts, by SHA-256, with their limits.
+-- API keys of accounts, by SHA-256, with their limits per minute.
 CREATE TABLE api_keys (
   id uuid NOT NULL,
   account_id uuid NOT NULL,
@@ -35,13 +35,10 @@ CREATE TABLE api_keys (
   prefix text NOT NULL,
   suffix text NOT NULL,
   status text DEFAULT 'active'::text NOT NULL,
-  limit_e8 bigint,
   rev integer DEFAULT 0 NOT NULL,
   allowed_models jsonb,
   created_at timestamp with time zone DEFAULT CURRENT_TIMESTAMP NOT NULL,
   revoked_at timestamp with time zone,
-  daily_limit_e8 bigint,
-  monthly_limit_e8 bigint,
   calls_per_minute bigint,
   tokens_per_minute bigint,
   told_rev integer DEFAULT '-1'::integer NOT NULL,
@@ -63,6 +60,7 @@ CREATE TABLE api_keys (
 );
 CREATE INDEX api_keys_account_id_id_index ON api_keys USING btree (account_id, id);
 CREATE INDEX api_keys_excess_index ON api_keys USING btree (id) WHERE ((excess_e8 > 0) AND (status = 'active'::text));
+CREATE INDEX api_keys_team_id_index ON api_keys USING btree (team_id);
 
 -- What was changed, by whom, with the values before and after.
 CREATE TABLE audit_log (
@@ -117,7 +115,7 @@ CREATE INDEX billing_periods_account_id_index ON billing_periods USING btree (ac
 CREATE INDEX billing_periods_held ON billing_periods USING btree (account_id) WHERE (status <> 'SETTLED'::text);
 CREATE UNIQUE INDEX billing_periods_open ON billing_periods USING btree (sandbox_id) WHERE (status = 'OPEN'::text);
 
--- Limits of spending of accounts, teams and members, one per window of time.
+-- Limits of spending of accounts, teams, members and API keys, one per window of time.
 CREATE TABLE budgets (
   id uuid NOT NULL,
   account_id uuid NOT NULL,
@@ -126,14 +124,14 @@ CREATE TABLE budgets (
   value text,
   "window" text NOT NULL,
   limit_e8 bigint NOT NULL,
-  thresholds jsonb,
+  thresholds jsonb DEFAULT '[50, 80, 100]'::jsonb NOT NULL,
   created_at timestamp with time zone DEFAULT CURRENT_TIMESTAMP NOT NULL,
   CONSTRAINT budgets_pkey PRIMARY KEY (id),
   CONSTRAINT budgets_scope_window_unique UNIQUE (scope, "window"),
   CONSTRAINT budgets_account_id_foreign FOREIGN KEY (account_id) REFERENCES accounts(id),
   CONSTRAINT budgets_window_check CHECK (("window" = ANY (ARRAY['total'::text, 'day'::text, 'week'::text, 'month'::text])))
 );
-CREATE INDEX budgets_account_id_index ON budgets USING btree (account_id);
+CREATE INDEX budgets_account_id_id_index ON budgets USING btree (account_id, id);
 
 -- What each node reports of its configuration.
 CREATE TABLE config_nodes (
@@ -535,16 +533,28 @@ CREATE TABLE taken_out_upstreams (
   CONSTRAINT taken_out_upstreams_pkey PRIMARY KEY (name)
 );
 
+-- The users who are members of a team. A user may be in several teams of its account.
+CREATE TABLE team_members (
+  team_id uuid NOT NULL,
+  user_id uuid NOT NULL,
+  CONSTRAINT team_members_pkey PRIMARY KEY (team_id, user_id),
+  CONSTRAINT team_members_team_id_foreign FOREIGN KEY (team_id) REFERENCES teams(id),
+  CONSTRAINT team_members_user_id_foreign FOREIGN KEY (user_id) REFERENCES users(id)
+);
+CREATE INDEX team_members_user_id_index ON team_members USING btree (user_id);
+
 -- Teams of accounts.
 CREATE TABLE teams (
   id uuid NOT NULL,
   account_id uuid NOT NULL,
   name text NOT NULL,
   created_at timestamp with time zone DEFAULT CURRENT_TIMESTAMP NOT NULL,
+  deleted_at timestamp with time zone,
   CONSTRAINT teams_pkey PRIMARY KEY (id),
-  CONSTRAINT teams_account_id_name_unique UNIQUE (account_id, name),
   CONSTRAINT teams_account_id_foreign FOREIGN KEY (account_id) REFERENCES accounts(id)
 );
+CREATE INDEX teams_account_id_id_index ON teams USING btree (account_id, id);
+CREATE UNIQUE INDEX teams_account_id_name_unique ON teams USING btree (account_id, name) WHERE (deleted_at IS NULL);
 
 -- Requests to upstreams, with what each used there. For operators.
 CREATE TABLE upstream_attempts (

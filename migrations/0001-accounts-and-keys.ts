@@ -5,8 +5,8 @@ import type { Knex } from 'knex';
  * `markup` is a factor such as `1.25`, or the name of a price list; a key without a `markup` uses that of its account.
  *
  * A scope is anything whose spending is counted and may be limited: an account (`a:<id>`), a team (`t:<id>`), a member (`m:<id>`) or an
- * API key (`k:<id>`). `budgets` has the limits of all scopes except API keys, whose row has its own. `scopes` counts the changes of a
- * scope's budgets, so that the ledger applies them in order.
+ * API key (`k:<id>`). `budgets` has the limits of all scopes. `scopes` counts the changes of a scope's budgets, so that the ledger applies
+ * them in order; for an API key, its own row counts them.
  */
 export async function up(knex: Knex): Promise<void> {
   await knex.schema.createTable('accounts', (table) => {
@@ -28,7 +28,10 @@ export async function up(knex: Knex): Promise<void> {
     table.uuid('account_id').notNullable().references('accounts.id');
     table.text('name').notNullable();
     table.timestamp('created_at', { useTz: true }).notNullable().defaultTo(knex.fn.now());
-    table.unique(['account_id', 'name']);
+    // A deleted team keeps its row, because its revoked keys and its spending still name it. Its name is free for another team.
+    table.timestamp('deleted_at', { useTz: true });
+    table.unique(['account_id', 'name'], { predicate: knex.whereNull('deleted_at'), useConstraint: false });
+    table.index(['account_id', 'id']);
   });
   await knex.schema.createTable('scopes', (table) => {
     table.comment('Teams, and the accounts and members that have or had a budget, with the revision of their limits.');
@@ -41,21 +44,23 @@ export async function up(knex: Knex): Promise<void> {
     table.timestamp('changed_at', { useTz: true }).notNullable().defaultTo(knex.fn.now());
   });
   await knex.schema.createTable('budgets', (table) => {
-    table.comment('Limits of spending of accounts, teams and members, one per window of time.');
+    table.comment('Limits of spending of accounts, teams, members and API keys, one per window of time.');
     table.uuid('id').primary();
-    table.uuid('account_id').notNullable().references('accounts.id').index();
+    table.uuid('account_id').notNullable().references('accounts.id');
     table.text('scope').notNullable();
     // The name and the value of a tag, if the budget limits the calls that carry it.
     table.text('tag');
     table.text('value');
     table.text('window').notNullable().checkIn(['total', 'day', 'week', 'month']);
     table.bigInteger('limit_e8').notNullable();
-    table.jsonb('thresholds');
+    // The percentages of the limit whose reaching is reported.
+    table.jsonb('thresholds').notNullable().defaultTo('[50, 80, 100]');
     table.timestamp('created_at', { useTz: true }).notNullable().defaultTo(knex.fn.now());
     table.unique(['scope', 'window']);
+    table.index(['account_id', 'id']);
   });
   await knex.schema.createTable('api_keys', (table) => {
-    table.comment('API keys of accounts, by SHA-256, with their limits.');
+    table.comment('API keys of accounts, by SHA-256, with their limits per minute.');
     table.uuid('id').primary();
     table.uuid('account_id').notNullable().references('accounts.id');
     table.text('name').notNullable();
@@ -63,14 +68,10 @@ export async function up(knex: Knex): Promise<void> {
     table.text('prefix').notNullable();
     table.text('suffix').notNullable();
     table.text('status').notNullable().defaultTo('active').checkIn(['active', 'revoked']);
-    table.bigInteger('limit_e8');
     table.integer('rev').notNullable().defaultTo(0);
     table.jsonb('allowed_models');
     table.timestamp('created_at', { useTz: true }).notNullable().defaultTo(knex.fn.now());
     table.timestamp('revoked_at', { useTz: true });
-    // The spending limits of an API key per day and per month of UTC, in 1e-8 USD.
-    table.bigInteger('daily_limit_e8');
-    table.bigInteger('monthly_limit_e8');
     table.bigInteger('calls_per_minute');
     table.bigInteger('tokens_per_minute');
     // The `rev` (revision of the key's settings) that the ledger last received. Like `told_status` of accounts, it shows whether to send again.
@@ -87,7 +88,7 @@ export async function up(knex: Knex): Promise<void> {
     // The excess in E8: what upstreams charged above the holds of the key's calls because of the calls' content.
     table.bigInteger('excess_e8').notNullable().defaultTo(0);
     // The team and the member (a row of `users`) to which the calls of the key belong.
-    table.uuid('team_id').references('teams.id');
+    table.uuid('team_id').references('teams.id').index();
     table.uuid('member_id');
     table.index(['account_id', 'id']);
     table.index(['id'], 'api_keys_excess_index', { predicate: knex.whereRaw("excess_e8 > 0 AND status = 'active'") });

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex';
 
 /**
- * Creates console users, operators' tokens, their sessions, one-time sign-in links, and counts of sign-in attempts. The database keeps only
+ * Creates console users and their teams, operators' tokens, their sessions, one-time sign-in links, and counts of sign-in attempts. The database keeps only
  * SHA-256 of session tokens, of links, and of the e-mail and network addresses for which attempts are counted.
  *
  * A user may be bound to one identity of a provider, and an identity to one user. The name of an operator's token is never reused, so that
@@ -27,6 +27,12 @@ export async function up(knex: Knex): Promise<void> {
       [],
       'users_identity_whole',
     );
+  });
+  await knex.schema.createTable('team_members', (table) => {
+    table.comment('The users who are members of a team. A user may be in several teams of its account.');
+    table.uuid('team_id').notNullable().references('teams.id');
+    table.uuid('user_id').notNullable().references('users.id').index();
+    table.primary(['team_id', 'user_id']);
   });
   await knex.schema.createTable('user_sessions', (table) => {
     table.comment('Open sessions of the console, by SHA-256 of their token.');

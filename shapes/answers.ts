@@ -1,6 +1,19 @@
 /** What the admin API and the interfaces of the pages answer. Made of the routes' own schemas: change these, then `npm run shapes`. */
 
 export interface Answers {
+  "DELETE /admin/v1/budgets/{budgetId}": {
+    id: string;
+    accountId: string;
+    scope: "account" | "team" | "member" | "key";
+    scopeId: string | null;
+    name: string;
+    window: "total" | "day" | "week" | "month";
+    limitUsd: string;
+    spentUsd: string | null;
+    heldUsd: string | null;
+    resetsAt: string | null;
+    thresholds: number[];
+  };
   "DELETE /admin/v1/keys/{keyId}": {
     id: string;
     accountId: string;
@@ -17,6 +30,8 @@ export interface Answers {
     heldUsd: string | null;
     allowedModels: string[] | null;
     debug: boolean;
+    teamId: string | null;
+    memberId: string | null;
     createdAt: string;
     expiresAt: string | null;
     allowedAddresses: string[] | null;
@@ -24,6 +39,15 @@ export interface Answers {
     revokedAt: string | null;
     markup: string | null;
   };
+  "DELETE /admin/v1/teams/{teamId}": {
+    id: string;
+    accountId: string;
+    name: string;
+    members: string[];
+    createdAt: string;
+  };
+  /** @format DELETE /admin/v1/teams/{teamId} */
+  "DELETE /admin/v1/teams/{teamId}/members/{userId}": Answers["DELETE /admin/v1/teams/{teamId}"];
   "DELETE /admin/v1/tokens/{tokenId}": {
     id: string;
     name: string;
@@ -61,6 +85,8 @@ export interface Answers {
     spentUsd: string | null;
     heldUsd: string | null;
     allowedModels: string[] | null;
+    teamId: string | null;
+    memberId: string | null;
     createdAt: string;
     expiresAt: string | null;
     allowedAddresses: string[] | null;
@@ -111,8 +137,16 @@ export interface Answers {
     excessUsd: string;
     markup: string | null;
   };
+  "GET /admin/v1/accounts/{accountId}/budgets": {
+    items: Answers["DELETE /admin/v1/budgets/{budgetId}"][];
+    nextCursor: string | null;
+  };
   "GET /admin/v1/accounts/{accountId}/keys": {
     items: Answers["DELETE /admin/v1/keys/{keyId}"][];
+    nextCursor: string | null;
+  };
+  "GET /admin/v1/accounts/{accountId}/teams": {
+    items: Answers["DELETE /admin/v1/teams/{teamId}"][];
     nextCursor: string | null;
   };
   "GET /admin/v1/accounts/{accountId}/users": {
@@ -131,6 +165,8 @@ export interface Answers {
     }[];
     nextCursor: string | null;
   };
+  /** @format DELETE /admin/v1/budgets/{budgetId} */
+  "GET /admin/v1/budgets/{budgetId}": Answers["DELETE /admin/v1/budgets/{budgetId}"];
   "GET /admin/v1/config/revision": {
     source: "file" | "database";
     number: number | null;
@@ -1364,14 +1400,20 @@ export interface Answers {
   };
   /** @format GET /admin/v1/accounts/{accountId} */
   "PATCH /admin/v1/accounts/{accountId}": Answers["GET /admin/v1/accounts/{accountId}"];
+  /** @format DELETE /admin/v1/budgets/{budgetId} */
+  "PATCH /admin/v1/budgets/{budgetId}": Answers["DELETE /admin/v1/budgets/{budgetId}"];
   /** @format DELETE /admin/v1/keys/{keyId} */
   "PATCH /admin/v1/keys/{keyId}": Answers["DELETE /admin/v1/keys/{keyId}"];
+  /** @format DELETE /admin/v1/teams/{teamId} */
+  "PATCH /admin/v1/teams/{teamId}": Answers["DELETE /admin/v1/teams/{teamId}"];
   /** @format DELETE /admin/v1/users/{userId}/identity */
   "PATCH /admin/v1/users/{userId}": Answers["DELETE /admin/v1/users/{userId}/identity"];
   /** @format DELETE /console/api/keys/{keyId} */
   "PATCH /console/api/keys/{keyId}": Answers["DELETE /console/api/keys/{keyId}"];
   /** @format GET /admin/v1/accounts/{accountId} */
   "POST /admin/v1/accounts": Answers["GET /admin/v1/accounts/{accountId}"];
+  /** @format DELETE /admin/v1/budgets/{budgetId} */
+  "POST /admin/v1/accounts/{accountId}/budgets": Answers["DELETE /admin/v1/budgets/{budgetId}"];
   "POST /admin/v1/accounts/{accountId}/credits": {
     id: string;
     accountId: string;
@@ -1401,6 +1443,8 @@ export interface Answers {
     heldUsd: string | null;
     allowedModels: string[] | null;
     debug: boolean;
+    teamId: string | null;
+    memberId: string | null;
     createdAt: string;
     expiresAt: string | null;
     allowedAddresses: string[] | null;
@@ -1409,6 +1453,8 @@ export interface Answers {
     markup: string | null;
     key: string;
   };
+  /** @format DELETE /admin/v1/teams/{teamId} */
+  "POST /admin/v1/accounts/{accountId}/teams": Answers["DELETE /admin/v1/teams/{teamId}"];
   /** @format GET /admin/v1/accounts/{accountId} */
   "POST /admin/v1/accounts/{accountId}/unfreeze": Answers["GET /admin/v1/accounts/{accountId}"];
   /** @format DELETE /admin/v1/users/{userId}/identity */
@@ -1516,6 +1562,8 @@ export interface Answers {
     spentUsd: string | null;
     heldUsd: string | null;
     allowedModels: string[] | null;
+    teamId: string | null;
+    memberId: string | null;
     createdAt: string;
     expiresAt: string | null;
     allowedAddresses: string[] | null;
@@ -1532,6 +1580,8 @@ export interface Answers {
   "POST /console/api/session/link": Answers["GET /console/api/session"];
   /** @format GET /operator/api/session */
   "POST /operator/api/session": Answers["GET /operator/api/session"];
+  /** @format DELETE /admin/v1/teams/{teamId} */
+  "PUT /admin/v1/teams/{teamId}/members/{userId}": Answers["DELETE /admin/v1/teams/{teamId}"];
   /** @format GET /console/api/session */
   "PUT /console/api/password": Answers["GET /console/api/session"];
 }

@@ -11,7 +11,7 @@ export interface Stores {
   readonly database: Knex;
   readonly ledger: Ledger;
   /** Reads balances that include the charges which this node has not yet reported to the ledger. */
-  readonly calls: Pick<Calls, 'readAccount' | 'readKey'>;
+  readonly calls: Pick<Calls, 'readAccount' | 'readKey' | 'readScope'>;
 }
 
 /** An account, which pays for the calls of its keys. `money` is undefined while the ledger is unreachable. */
@@ -91,7 +91,8 @@ const SEARCHED = [
 ];
 
 /**
- * Renames an account or changes its markup. For a new markup, the caller must send the returned `changedKeys` to the ledger.
+ * Renames an account or changes its markup. The caller must send the returned `changedKeys` to the ledger, and the account's scope if
+ * `isScopeChanged`, because the scope of an account with budgets has the account's name.
  * @throws NOT_FOUND
  */
 export async function changeAccountRow(
@@ -99,21 +100,30 @@ export async function changeAccountRow(
   accountId: string,
   { name, markup }: AccountChanges,
   actor: string,
-): Promise<{ readonly changedKeys: readonly string[] }> {
+): Promise<{ readonly changedKeys: readonly string[]; readonly isScopeChanged: boolean }> {
   return database.transaction(async (transaction) => {
-    const before = await lockRow(transaction, accountId);
+    const before = await lockAccount(transaction, accountId);
     const after = { name: name ?? before.name, markup: markup === undefined ? before.markup : markup };
     await transaction('accounts').where({ id: accountId }).update(after);
     const audited = { action: 'account.update', subject: subjectOf(accountId) };
     const previous = { name: before.name, markup: before.markup };
     await writeAudit(transaction, { actor, ...audited, before: previous, after });
-    if (after.markup === before.markup) return { changedKeys: [] };
+    const isScopeChanged = after.name !== before.name && (await renameScope(transaction, accountId));
+    if (after.markup === before.markup) return { changedKeys: [], isScopeChanged };
     const keys: { id: string }[] = await transaction('api_keys')
       .where({ account_id: accountId, status: 'active' })
       .update({ rev: transaction.raw('rev + 1'), changed_at: transaction.fn.now() })
       .returning('id');
-    return { changedKeys: keys.map(({ id }) => id) };
+    return { changedKeys: keys.map(({ id }) => id), isScopeChanged };
   });
+}
+
+/** Counts a new name of an account in the revision of its scope. Returns false if the account never had budgets, and so has no scope. */
+async function renameScope(transaction: Knex.Transaction, accountId: string): Promise<boolean> {
+  const rows = await transaction('scopes')
+    .where({ scope: `a:${accountId}` })
+    .update({ rev: transaction.raw('rev + 1'), changed_at: transaction.fn.now() });
+  return rows > 0;
 }
 
 /** Freezes or unfreezes an account. The change applies to the next call of each of its keys. */
@@ -124,7 +134,7 @@ export async function setAccountStatus(
   actor: string,
 ): Promise<Account> {
   await stores.database.transaction(async (transaction) => {
-    const row = await lockRow(transaction, accountId);
+    const row = await lockAccount(transaction, accountId);
     if (row.status === status) return;
     await transaction('accounts')
       .where({ id: accountId })
@@ -143,7 +153,7 @@ export async function setAccountStatus(
 
 /** Sends an account's row to the ledger. Holds the row's lock meanwhile, so that the later of two concurrent changes reaches the ledger last. */
 export async function pushAccount(stores: Stores, transaction: Knex.Transaction, accountId: string): Promise<void> {
-  const row = await lockRow(transaction, accountId);
+  const row = await lockAccount(transaction, accountId);
   await askLedger(() => stores.ledger.setAccount(accountId, row.status));
   await transaction('accounts').where({ id: accountId }).update({ told_status: row.status });
 }
@@ -186,7 +196,8 @@ export async function readAccountRow(database: Knex, accountId: string): Promise
   return row;
 }
 
-async function lockRow(transaction: Knex.Transaction, accountId: string): Promise<AccountRow> {
+/** Reads an account that the caller is about to change, and locks its row. @throws NOT_FOUND */
+export async function lockAccount(transaction: Knex.Transaction, accountId: string): Promise<AccountRow> {
   if (!UUID.test(accountId)) throw noAccount();
   const row = await transaction<AccountRow>('accounts').where({ id: accountId }).forNoKeyUpdate().first();
   if (row === undefined) throw noAccount();

@@ -11,6 +11,8 @@ import {
   limitsOfRow,
   showLimits,
 } from '../ledger/limit-fields';
+import { limitsSql } from '../ledger/scope-rows';
+import { LIMIT_WINDOWS, type LimitTexts, ownersOf } from '../ledger/scopes';
 import { askLedger } from '../ledger/unavailable';
 import { writeAudit } from '../storage/audit';
 import { newestPage, type Page, type PageRequest, UUID } from '../storage/page';
@@ -26,6 +28,7 @@ import {
 } from './accounts';
 import { displayParts, hashApiKey, makeApiKey } from './key-format';
 import { type KeyRates, limitKeys } from './rates';
+import { pushScope, requireMember, requireTeam } from './scopes';
 
 /** An API key of an account. `money` is undefined while the ledger is unreachable. */
 export interface AccountKey {
@@ -41,6 +44,9 @@ export interface AccountKey {
   readonly markup: string | undefined;
   /** Whether the key's calls may see how the gateway routes them. */
   readonly debug: boolean;
+  /** The team and the member (a user) of the account to which the key's calls belong; undefined for none. */
+  readonly teamId: string | undefined;
+  readonly memberId: string | undefined;
   readonly createdAt: Date;
   readonly expiresAt: Date | undefined;
   /** The client addresses and ranges that may use the key; undefined for all. */
@@ -57,6 +63,8 @@ interface KeyChanges extends KeyLimitChanges {
   readonly allowedModels?: readonly string[] | null | undefined;
   readonly markup?: string | null | undefined;
   readonly debug?: boolean | undefined;
+  readonly teamId?: string | null | undefined;
+  readonly memberId?: string | null | undefined;
   readonly expiresAt?: Date | null | undefined;
   readonly allowedAddresses?: readonly string[] | null | undefined;
 }
@@ -81,14 +89,19 @@ interface KeyRow extends KeyLimitColumns, AccessColumns {
   readonly allowed_models: readonly string[] | null;
   readonly markup: string | null;
   readonly debug: boolean;
+  readonly team_id: string | null;
+  readonly member_id: string | null;
   readonly created_at: Date;
   readonly revoked_at: Date | null;
 }
 
+/** The columns of a key's row, and the limits of its spending. */
+const KEY_COLUMNS = `api_keys.*, ${limitsSql("'k:' || api_keys.id")} AS limits`;
+
 /**
  * Creates a key: writes its row, sends it to the ledger, and returns the secret this only time. If the ledger is unreachable, the client
  * never receives the secret. The row is then revoked, because otherwise recovery would enable the key.
- * @throws NOT_FOUND, RATE_LIMITED, LEDGER_UNAVAILABLE; CONFLICT if the account already has the largest number of keys
+ * @throws NOT_FOUND, RATE_LIMITED, LEDGER_UNAVAILABLE; CONFLICT if the account already has the largest number of keys, or for a disabled user
  */
 export async function createKey(
   stores: KeyMaker,
@@ -112,6 +125,8 @@ export async function createKey(
     allowed_models: wanted.allowedModels ?? null,
     markup: wanted.markup ?? null,
     debug: wanted.debug ?? false,
+    team_id: wanted.teamId ?? null,
+    member_id: wanted.memberId ?? null,
     expires_at: wanted.expiresAt ?? null,
     allowed_addresses: wanted.allowedAddresses ?? null,
     previous_hash: null,
@@ -124,14 +139,18 @@ export async function createKey(
     const lock = transaction('accounts').where({ id: accountId });
     const account = await (rates.maxKeys === undefined ? lock.forShare() : lock.forUpdate()).first<Marked>('markup');
     await assertRoom(transaction, accountId, rates);
-    // Nodes do not read a key with revision 0; they assume default settings. A key with a model list, a markup or an access rule has revision 1, so
-    // that nodes read it.
+    await checkOwners(transaction, plain);
+    // Nodes do not read a key with revision 0; they assume default settings. A key with a model list, a markup, an access rule, a team or a member
+    // has revision 1, so that nodes read it.
     const isPlain =
       plain.allowed_models === null &&
+      plain.team_id === null &&
+      plain.member_id === null &&
       (plain.markup ?? account?.markup ?? null) === null &&
       accessOf(plain).access === undefined;
     const made = { ...plain, rev: isPlain ? 0 : 1 };
     await transaction('api_keys').insert(columnsOf(made));
+    await writeLimits(transaction, made);
     await writeAudit(transaction, { actor, action: 'key.create', subject: `key:${made.id}`, after: audited(made) });
     return made;
   });
@@ -142,6 +161,24 @@ export async function createKey(
     throw error;
   }
   return { apiKey, key: await withMoney(stores, row) };
+}
+
+/**
+ * Checks the team and the member that a key is about to get. @throws NOT_FOUND if they are not of the key's account; CONFLICT for a
+ * disabled user
+ */
+async function checkOwners(
+  transaction: Knex.Transaction,
+  key: Pick<KeyRow, 'account_id' | 'team_id' | 'member_id'>,
+  before?: Pick<KeyRow, 'team_id' | 'member_id'>,
+): Promise<void> {
+  const { account_id: accountId, team_id: teamId, member_id: userId } = key;
+  if (teamId !== null && teamId !== before?.team_id)
+    await requireTeam(transaction, { accountId, teamId, param: 'teamId' });
+  if (userId === null || userId === before?.member_id) return;
+  if ((await requireMember(transaction, { accountId, userId, param: 'memberId' })).isActive) return;
+  const message = 'memberId: the user is disabled. Enable the user first, or choose another.';
+  throw fail('CONFLICT', { param: 'memberId', message });
 }
 
 /** Checks that an account may have one more key. @throws CONFLICT if it already has as many as allowed */
@@ -155,18 +192,26 @@ async function assertRoom(transaction: Knex.Transaction, accountId: string, { ma
   throw fail('CONFLICT', { message });
 }
 
-/** Changes a key, and sends the change to the ledger. @throws NOT_FOUND; CONFLICT if the key is revoked */
+/**
+ * Changes a key, and sends the change to the ledger. The promise resolves when the change holds on every node; later calls of a key that
+ * was moved count in its new team or member. @throws NOT_FOUND, LEDGER_UNAVAILABLE; CONFLICT if the key is revoked, or for a disabled user
+ */
 export async function updateKey(
   stores: Stores,
   keyId: string,
   changes: KeyChanges,
   actor: string,
 ): Promise<AccountKey> {
-  await changeKey(stores, keyId, { actor, action: 'key.update' }, (before) => {
-    if (before.status === 'revoked')
-      throw fail('CONFLICT', { message: 'The key is revoked and cannot be changed. Create a new key.' });
-    const { name, markup, debug, expiresAt, allowedModels, allowedAddresses } = changes;
+  await changeKey(stores, keyId, { actor, action: 'key.update' }, async (before, transaction) => {
+    assertActive(before);
+    const { name, markup, debug, expiresAt, allowedModels, allowedAddresses, teamId, memberId } = changes;
+    const owners = {
+      team_id: teamId === undefined ? before.team_id : teamId,
+      member_id: memberId === undefined ? before.member_id : memberId,
+    };
+    await checkOwners(transaction, { account_id: before.account_id, ...owners }, before);
     return {
+      ...owners,
       name: name ?? before.name,
       ...changeLimits(changes, before),
       allowed_models: allowedModels === undefined ? before.allowed_models : allowedModels,
@@ -177,6 +222,12 @@ export async function updateKey(
     };
   });
   return withMoney(stores, await pushKey(stores, keyId));
+}
+
+/** Checks that a key may be changed. @throws CONFLICT if it is revoked */
+export function assertActive({ status }: Pick<AccountKey, 'status'>): void {
+  if (status === 'revoked')
+    throw fail('CONFLICT', { message: 'The key is revoked and cannot be changed. Create a new key.' });
 }
 
 /**
@@ -190,8 +241,9 @@ export async function updateAccount(
   changes: AccountChanges,
   actor: string,
 ): Promise<Account> {
-  const { changedKeys } = await changeAccountRow(stores.database, accountId, changes, actor);
+  const { changedKeys, isScopeChanged } = await changeAccountRow(stores.database, accountId, changes, actor);
   await naming({ accountId }, async () => {
+    if (isScopeChanged) await pushScope(stores, `a:${accountId}`);
     for (const id of changedKeys) await pushKey(stores, id);
   });
   return readAccount(stores, accountId);
@@ -239,22 +291,52 @@ async function changeKey(
   { database }: Stores,
   keyId: string,
   { actor, action }: { readonly actor: string; readonly action: string },
-  changeOf: (before: KeyRow) => Partial<KeyRow> | undefined,
+  changeOf: (
+    before: KeyRow,
+    transaction: Knex.Transaction,
+  ) => Partial<KeyRow> | undefined | Promise<Partial<KeyRow> | undefined>,
 ): Promise<KeyRow> {
   return database.transaction(async (transaction) => {
-    const before = await lockRow(transaction, keyId);
-    const change = changeOf(before);
+    const before = await lockKey(transaction, keyId);
+    const change = await changeOf(before, transaction);
     if (change === undefined) return before;
     const after = { ...before, ...change, rev: before.rev + 1 };
     const columns = columnsOf({ ...change, rev: after.rev });
     await transaction('api_keys')
       .where({ id: keyId })
       .update({ ...columns, changed_at: transaction.fn.now() });
+    if (change.limits !== undefined) await writeLimits(transaction, after, before.limits);
     const shown = action === 'key.rotate' ? auditedSecret : audited;
     const subject = `key:${keyId}`;
     await writeAudit(transaction, { actor, action, subject, before: shown(before), after: shown(after) });
     return before;
   });
+}
+
+/** Writes the limits of a key's spending as budgets of its scope. A budget that stays keeps its id and thresholds. */
+async function writeLimits(
+  transaction: Knex.Transaction,
+  { id, account_id, limits }: Pick<KeyRow, 'id' | 'account_id' | 'limits'>,
+  before: LimitTexts | null = null,
+): Promise<void> {
+  for (const window of LIMIT_WINDOWS) {
+    const limit_e8 = limits?.[window];
+    if (limit_e8 === before?.[window]) continue;
+    const at = { scope: `k:${id}`, window };
+    if (limit_e8 === undefined) await transaction('budgets').where(at).delete();
+    else
+      await transaction('budgets')
+        .insert({ id: newId(), account_id, ...at, limit_e8 })
+        .onConflict(['scope', 'window'])
+        .merge(['limit_e8']);
+  }
+}
+
+/** Counts a change of a key's budgets in the revision of the key, whose row the caller has locked. The caller then sends it with `pushKey`. */
+export async function raiseKey(transaction: Knex.Transaction, keyId: string): Promise<void> {
+  await transaction('api_keys')
+    .where({ id: keyId })
+    .update({ rev: transaction.raw('rev + 1'), changed_at: transaction.fn.now() });
 }
 
 function auditedSecret({ suffix, previous_until }: KeyRow): object {
@@ -270,7 +352,11 @@ export async function revokeKey(stores: Stores, keyId: string, actor: string): P
 /** Returns a key of this account. @throws NOT_FOUND */
 export async function findKey(stores: Stores, accountId: string, keyId: string): Promise<AccountKey> {
   const row: KeyRow | undefined = UUID.test(keyId)
-    ? await stores.database('api_keys').where({ id: keyId, account_id: accountId }).first()
+    ? await stores
+        .database('api_keys')
+        .where({ id: keyId, account_id: accountId })
+        .select(stores.database.raw(KEY_COLUMNS))
+        .first()
     : undefined;
   if (row === undefined) throw noKey();
   return withMoney(stores, row);
@@ -302,6 +388,7 @@ export async function listKeys(
   await requireAccount(stores.database, accountId);
   const query = stores
     .database<KeyRow>('api_keys')
+    .select(stores.database.raw(KEY_COLUMNS))
     .where({ account_id: accountId, ...(status !== undefined && { status }) });
   if (search !== undefined) {
     const pattern = `%${search.replaceAll(/[\\%_]/g, '\\$&')}%`;
@@ -319,9 +406,9 @@ async function markRevoked(stores: Stores, keyId: string, actor: string): Promis
 }
 
 /** Sends a key's row to the ledger. Holds the row's lock meanwhile, so that the later of two concurrent changes reaches the ledger last. */
-async function pushKey({ database, ledger }: Stores, keyId: string): Promise<KeyRow> {
+export async function pushKey({ database, ledger }: Stores, keyId: string): Promise<KeyRow> {
   return database.transaction(async (transaction) => {
-    const row = await lockRow(transaction, keyId);
+    const row = await lockKey(transaction, keyId);
     const { rev, name, markup, account_id: accountId } = row;
     const owner = await transaction('accounts').where({ id: accountId }).first<Marked>('markup');
     await askLedger(() =>
@@ -337,6 +424,7 @@ async function pushKey({ database, ledger }: Stores, keyId: string): Promise<Key
           allowedModels: row.allowed_models ?? undefined,
           markup: markup ?? owner?.markup ?? undefined,
           ...accessOf(row),
+          ...ownersOf({ teamId: row.team_id, memberId: row.member_id }),
         },
       }),
     );
@@ -357,14 +445,18 @@ export async function tellChangedKeys(stores: Stores, olderThanMs: number): Prom
   return rows.length;
 }
 
-async function lockRow(transaction: Knex.Transaction, keyId: string): Promise<KeyRow> {
-  if (!UUID.test(keyId)) throw noKey();
-  const row = await transaction<KeyRow>('api_keys').where({ id: keyId }).forUpdate().first();
+/** Reads a key that the caller is about to change, and locks its row. Reads the limits under the lock, so that they are the latest. @throws NOT_FOUND */
+export async function lockKey(transaction: Knex.Transaction, keyId: string): Promise<KeyRow> {
+  const row = UUID.test(keyId) ? await transaction('api_keys').where({ id: keyId }).forUpdate().first() : undefined;
   if (row === undefined) throw noKey();
-  return row as KeyRow;
+  const { rows } = await transaction.raw<{ rows: Pick<KeyRow, 'limits'>[] }>(
+    `SELECT ${limitsSql(':scope')} AS limits`,
+    { scope: `k:${keyId}` },
+  );
+  return { ...row, limits: rows[0]?.limits ?? null };
 }
 
-function noKey(): GatewayError {
+export function noKey(): GatewayError {
   return fail('NOT_FOUND', { message: 'The key does not exist.' });
 }
 
@@ -380,6 +472,8 @@ async function withMoney({ calls }: Stores, row: KeyRow): Promise<AccountKey> {
     allowedModels: row.allowed_models ?? undefined,
     markup: row.markup ?? undefined,
     debug: row.debug,
+    teamId: row.team_id ?? undefined,
+    memberId: row.member_id ?? undefined,
     createdAt: row.created_at,
     expiresAt: row.expires_at ?? undefined,
     allowedAddresses: row.allowed_addresses ?? undefined,
@@ -392,11 +486,12 @@ async function withMoney({ calls }: Stores, row: KeyRow): Promise<AccountKey> {
 function audited(row: KeyRow): object {
   const { name, status, allowed_models, markup, debug, expires_at: expiresAt, allowed_addresses } = row;
   const access = { expiresAt, allowedAddresses: allowed_addresses };
-  return { name, status, ...showLimits(limitsOfRow(row)), allowedModels: allowed_models, markup, debug, ...access };
+  const settings = { allowedModels: allowed_models, markup, debug, teamId: row.team_id, memberId: row.member_id };
+  return { name, status, ...showLimits(limitsOfRow(row)), ...settings, ...access };
 }
 
-/** Returns the column values of a row. Lists become JSON text, because the columns are JSON. */
-function columnsOf(row: Partial<KeyRow>): object {
+/** Returns the column values of a row, without the limits that are budgets. Lists become JSON text, because the columns are JSON. */
+function columnsOf({ limits: _budgets, ...row }: Partial<KeyRow>): object {
   const asJson = (texts: readonly string[] | null) => (texts === null ? null : JSON.stringify(texts));
   const { allowed_models: models, allowed_addresses: addresses } = row;
   return {

@@ -7,6 +7,7 @@ import { unsentCredits } from '../ledger/outbox/credits';
 import { type Stores, setAccountStatus, tellChangedAccounts } from './accounts';
 import { pushCredit } from './credits';
 import { revokeKey, tellChangedKeys } from './keys';
+import { tellChangedScopes } from './scopes';
 
 interface SweeperOptions extends Stores {
   readonly log: Logger;
@@ -26,7 +27,7 @@ const OLDER_THAN_MS = 5_000;
 const YOUNGER_THAN_MS = 7 * 86_400_000;
 
 /**
- * Starts the loop that sends changes of accounts, keys and credits to the ledger. A process wrote these changes to Postgres but ended
+ * Starts the loop that sends changes of accounts, keys, budgets and credits to the ledger. A process wrote these changes to Postgres but ended
  * before it sent them. The loop also stops keys and accounts whose requests cost too much above their holds.
  */
 export function startSweeper({
@@ -41,12 +42,16 @@ export function startSweeper({
   const sweep = async () => {
     const accounts = await tellChangedAccounts(stores, olderThanMs);
     const keys = await tellChangedKeys(stores, olderThanMs);
+    const scopes = await tellChangedScopes(stores, olderThanMs);
     const credits = await sendCredits(stores, olderThanMs);
     if (stopKeyAboveE8 !== undefined) await stopForExcess(stores, stopKeyAboveE8, log);
-    const isAtRest = accounts + keys + credits === 0;
+    const isAtRest = accounts + keys + scopes + credits === 0;
     pauseMs = isAtRest ? Math.min(pauseMs * 2, 3 * everyMs) : everyMs;
     if (!isAtRest)
-      log.warn({ accounts, keys, credits }, 'the sweeper sent missed changes of accounts and keys to the ledger');
+      log.warn(
+        { accounts, keys, scopes, credits },
+        'the sweeper sent missed changes of accounts, keys and budgets to the ledger',
+      );
   };
   return startLoop(sweep, {
     everyMs: () => pauseMs,
@@ -54,7 +59,7 @@ export function startSweeper({
     whenFailed: (error) =>
       log.debug(
         { reason: String(error) },
-        'changes of accounts and keys cannot be sent to the ledger; the sweeper retries',
+        'changes of accounts, keys and budgets cannot be sent to the ledger; the sweeper retries',
       ),
   });
 }

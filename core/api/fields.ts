@@ -17,6 +17,14 @@ export const NOTHING = { type: 'object', additionalProperties: false, properties
 /** An amount of USD as decimal text. JSON numbers are refused, because they are binary fractions. */
 export const AMOUNT = { type: 'string', maxLength: 40 } as const;
 
+/** The id of something in the body of a request. */
+export const ID = {
+  type: 'string',
+  maxLength: 36,
+  pattern: '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$',
+  'x-expected': 'an id such as 019a9d5e-3c5c-7a52-8f7e-0d4f6a1b2c3d',
+} as const;
+
 /** A password of at least 12 characters. Nothing else is required, because the user may choose the characters. */
 export const PASSWORD = { ...TEXT, minLength: 12 } as const;
 

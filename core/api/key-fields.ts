@@ -9,7 +9,7 @@ import {
   type ShownKeyLimits,
   showLimits,
 } from '../ledger/limit-fields';
-import { ALLOWED_MODELS, AMOUNT, readAmount, readComingTime, showUsd, TEXT, TIME } from './fields';
+import { ALLOWED_MODELS, AMOUNT, ID, readAmount, readComingTime, showUsd, TEXT, TIME } from './fields';
 
 /** The fields of API keys in requests and answers of the admin API and the console. */
 
@@ -25,13 +25,15 @@ const ADDRESSES = {
   example: ['203.0.113.0/24', '2001:db8::/32'],
 } as const;
 
-/** The fields of a request that creates a key. */
+/** The fields of a request that creates a key. `teamId` and `memberId` are those to which the key's calls belong. */
 export const NEW_KEY_FIELDS = {
   name: TEXT,
   ...byLimitName({ usd: AMOUNT, count: BY_THE_MINUTE }),
   allowedModels: ALLOWED_MODELS,
   expiresAt: TIME,
   allowedAddresses: ADDRESSES,
+  teamId: ID,
+  memberId: ID,
 } as const;
 
 /** The fields of a request that changes a key; null removes a value. */
@@ -44,6 +46,8 @@ export const KEY_CHANGE_FIELDS = {
   allowedModels: { ...ALLOWED_MODELS, type: ['array', 'null'] },
   expiresAt: { ...TIME, type: ['string', 'null'] },
   allowedAddresses: { ...ADDRESSES, type: ['array', 'null'] },
+  teamId: { ...ID, type: ['string', 'null'] },
+  memberId: { ...ID, type: ['string', 'null'] },
 } as const;
 
 /** The body of a request that rotates a key's secret. */
@@ -102,6 +106,8 @@ export function showKey(key: AccountKey) {
     heldUsd: showUsd(key.money?.heldE8),
     allowedModels: key.allowedModels ?? null,
     debug: key.debug,
+    teamId: key.teamId ?? null,
+    memberId: key.memberId ?? null,
     createdAt: key.createdAt.toISOString(),
     expiresAt: key.expiresAt?.toISOString() ?? null,
     allowedAddresses: key.allowedAddresses ?? null,
@@ -123,6 +129,8 @@ export const KEY = {
   heldUsd: orNull(shape.usd),
   allowedModels: orNull(shape.texts),
   debug: shape.yes,
+  teamId: orNull(shape.uuid),
+  memberId: orNull(shape.uuid),
   createdAt: shape.time,
   expiresAt: orNull(shape.time),
   allowedAddresses: orNull(shape.texts),

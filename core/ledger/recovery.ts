@@ -7,7 +7,6 @@ import {
   CLOSED_MS,
   type ClosedEntry,
   type EntryKind,
-  type KeySettings,
   type KeySnapshot,
   type KeyStatus,
   type Ledger,
@@ -17,8 +16,8 @@ import {
 import { type KeyLimitColumns, LIMIT_COLUMNS, limitsOfRow } from './limit-fields';
 import { resendCredits } from './outbox/credits';
 import { findWaiting, lockAllShards, type ShipOptions, shipShards } from './outbox/ship';
-import { readScopeSpending, readScopes } from './scope-rows';
-import { NO_SPENDING, type Spending, scopesOf } from './scopes';
+import { limitsSql, readScopeSpending, readScopes } from './scope-rows';
+import { NO_SPENDING, ownersOf, type Spending, scopesOf } from './scopes';
 
 /** How many accounts recovery reads at once, with their recently closed reservations. */
 const ACCOUNTS_AT_ONCE = 100;
@@ -174,7 +173,7 @@ interface KeyRow extends KeyLimitColumns, AccessColumns {
 async function readKeys(trx: Knex, accountIds: string): Promise<readonly KeyRow[]> {
   const { rows } = await trx.raw<{ rows: KeyRow[] }>(
     `SELECT key.account_id::text AS "accountId", key.id::text AS "keyId", key.name, key.hash, key.status,
-            ${LIMIT_COLUMNS.map((column) => `key.${column}`).join(', ')},
+            ${LIMIT_COLUMNS.map((column) => `key.${column}`).join(', ')}, ${limitsSql("'k:' || key.id")} AS limits,
             key.rev, key.allowed_models AS "allowedModels", coalesce(key.markup, owner.markup) AS markup,
             key.expires_at, key.allowed_addresses, key.previous_hash, key.previous_until,
             key.team_id::text AS "teamId", key.member_id::text AS "memberId"
@@ -203,11 +202,6 @@ function toKey(row: KeyRow, spending: Spending): KeySnapshot {
     },
     spending,
   };
-}
-
-/** Returns the team and the member to which the calls of a key belong. It leaves out what the key does not have. */
-function ownersOf({ teamId, memberId }: Pick<KeyRow, 'teamId' | 'memberId'>): Pick<KeySettings, 'teamId' | 'memberId'> {
-  return { ...(teamId !== null && { teamId }), ...(memberId !== null && { memberId }) };
 }
 
 interface ClosedRow {

@@ -1,15 +1,20 @@
 import type { Knex } from 'knex';
 import type { SetScopeRequest } from './ledger';
-import { LIMIT_WINDOWS, type LimitWindow, type Spending, type SpendingLimits } from './scopes';
+import { LIMIT_WINDOWS, type LimitTexts, type LimitWindow, type Spending, type SpendingLimits } from './scopes';
+
+/** Returns the SQL of a value: the limits of a scope by window (`LimitTexts`), or null without limits. `scope` is the SQL of the scope's name. */
+export function limitsSql(scope: string): string {
+  return `(SELECT json_object_agg("window", limit_e8::text) FROM budgets WHERE budgets.scope = ${scope})`;
+}
 
 interface ScopeRow extends Omit<SetScopeRequest, 'limits'> {
-  /** The limits as texts by window, because JSON has no exact large numbers; null for a scope without limits. */
-  readonly limits: { readonly [W in LimitWindow]?: string } | null;
+  readonly limits: LimitTexts | null;
 }
 
 /**
  * Returns the scopes of accounts, except API keys, as Postgres has them: an account that has or had limits, all teams that were created
- * with a row in `scopes`, and the members that have or had limits. Teams and members that have spent something are always among them.
+ * with a row in `scopes` (deleted ones included), and the members that have or had limits. Teams and members that have spent something are
+ * always among them.
  */
 export async function readScopes(database: Knex, accountIds: readonly string[]): Promise<readonly SetScopeRequest[]> {
   const { rows } = await database.raw<{ rows: ScopeRow[] }>(
@@ -21,8 +26,7 @@ export async function readScopes(database: Knex, accountIds: readonly string[]):
      known AS (SELECT account_id, scope, rev FROM owner JOIN scopes USING (account_id))
      SELECT coalesce(known.account_id, named.account_id)::text AS "accountId", scope, coalesce(known.rev, 0) AS rev,
        coalesce(named.name, scope) AS name,
-       (SELECT json_object_agg("window", limit_e8::text) FROM budgets
-        WHERE budgets.scope = coalesce(known.scope, named.scope)) AS limits
+       ${limitsSql('coalesce(known.scope, named.scope)')} AS limits
      FROM named FULL JOIN known USING (scope)
      WHERE known.rev IS NOT NULL
        OR scope NOT LIKE 'a:%' AND EXISTS (SELECT FROM scope_spending AS spending WHERE spending.scope = named.scope)
@@ -32,7 +36,32 @@ export async function readScopes(database: Knex, accountIds: readonly string[]):
   return rows.map(({ limits, ...row }) => ({ ...row, limits: toLimits(limits ?? {}) }));
 }
 
-function toLimits(texts: NonNullable<ScopeRow['limits']>): SpendingLimits {
+/**
+ * Returns a scope that is no API key with its limits and revision, or undefined without a row in `scopes`. The caller holds the lock of that
+ * row, so that nothing here changes meanwhile.
+ */
+export async function readScopeRow(transaction: Knex, scope: string): Promise<SetScopeRequest | undefined> {
+  const { rows } = await transaction.raw<{ rows: ScopeRow[] }>(
+    `SELECT account_id::text AS "accountId", scope, rev, coalesce(${nameSql('scopes')}, scope) AS name,
+       ${limitsSql('scopes.scope')} AS limits
+     FROM scopes WHERE scope = :scope`,
+    { scope },
+  );
+  const [row] = rows;
+  return row && { ...row, limits: toLimits(row.limits ?? {}) };
+}
+
+/** Returns the SQL of the name of a scope: that of the account, team or key, or the member's e-mail address. `table` has `scope` and `account_id`. */
+export function nameSql(table: 'scopes' | 'budgets'): string {
+  const id = `substr(${table}.scope, 3)::uuid`;
+  return `CASE left(${table}.scope, 1)
+    WHEN 'a' THEN (SELECT name FROM accounts WHERE id = ${table}.account_id)
+    WHEN 't' THEN (SELECT name FROM teams WHERE id = ${id})
+    WHEN 'm' THEN (SELECT email FROM users WHERE id = ${id})
+    WHEN 'k' THEN (SELECT name FROM api_keys WHERE id = ${id}) END`;
+}
+
+function toLimits(texts: LimitTexts): SpendingLimits {
   const limits = LIMIT_WINDOWS.flatMap((window) => {
     const text = texts[window];
     return text === undefined ? [] : [[window, BigInt(text)]];

@@ -15,6 +15,9 @@ export type LimitWindow = (typeof LIMIT_WINDOWS)[number];
 /** Limits of spending in E8 by window. An absent window has no limit. */
 export type SpendingLimits = { readonly [W in LimitWindow]?: bigint | undefined };
 
+/** Limits as rows of Postgres have them: E8 as texts by window, because JSON has no exact large numbers. */
+export type LimitTexts = { readonly [W in LimitWindow]?: string };
+
 const SCOPE_KINDS = { a: 'account', t: 'team', m: 'member', g: 'tag', k: 'key' } as const;
 
 export type ScopeKind = (typeof SCOPE_KINDS)[keyof typeof SCOPE_KINDS];
@@ -68,6 +71,12 @@ interface CallScopes {
   readonly memberId?: string | undefined;
 }
 
+/** Returns the team and the member to which the calls of a key belong, for its settings. It leaves out what the key does not have. */
+export function ownersOf(row: { readonly teamId: string | null; readonly memberId: string | null }): CallScopes {
+  const { teamId, memberId } = row;
+  return { ...(teamId !== null && { teamId }), ...(memberId !== null && { memberId }) };
+}
+
 /** Returns the scopes that the ledger sums beside account and key, from the ids that a key's settings name. */
 export function scopesOf({ teamId, memberId }: CallScopes): string {
   return [teamId && `t:${teamId}`, memberId && `m:${memberId}`].filter(Boolean).join(' ');
@@ -89,7 +98,7 @@ export function parseScope(name: string): { readonly kind: ScopeKind; readonly i
 }
 
 /** Returns what a scope has spent in each window that contains this day. Windows that have ended count 0. */
-function spentOn({ day: last, spentE8 }: Spending, day: number): Record<LimitWindow, bigint> {
+export function spentOn({ day: last, spentE8 }: Spending, day: number): Record<LimitWindow, bigint> {
   const of = (window: LimitWindow) => (startOf(window, last) === startOf(window, day) ? spentE8[window] : 0n);
   return { total: spentE8.total, day: of('day'), week: of('week'), month: of('month') };
 }

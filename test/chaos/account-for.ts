@@ -129,8 +129,9 @@ const TWICE = `
 
 const EXCEEDED = `
   SELECT ((SELECT count(*) FROM ledger_entries WHERE posted_e8 < 0)
-    + (SELECT count(*) FROM api_keys AS key WHERE limit_e8 <
-        (SELECT -sum(amount_e8) FROM ledger_entries WHERE key_id = key.id AND kind = 'charge')))::int AS exceeded`;
+    + (SELECT count(*) FROM api_keys AS key JOIN budgets ON scope = 'k:' || key.id AND "window" = 'total'
+       WHERE limit_e8 < (SELECT -sum(amount_e8) FROM ledger_entries WHERE key_id = key.id AND kind = 'charge')))::int
+    AS exceeded`;
 
 const GAPS = `
   SELECT count(*)::int AS gaps FROM (

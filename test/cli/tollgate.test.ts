@@ -93,7 +93,7 @@ describe('the command line', () => {
     const [head, ...lines] = listed.out.trimEnd().split('\n');
     assert.match(
       head ?? '',
-      /^id +name +key +status +spent USD +limit USD +daily USD +monthly USD +calls\/min +tokens\/min +models +markup +debug +addresses +expires +created$/,
+      /^id +name +key +status +spent USD +limit USD +daily USD +monthly USD +calls\/min +tokens\/min +models +markup +debug +addresses +team +member +expires +created$/,
     );
     assert.equal(lines.length, 2);
     assert.match(listed.out, /sk-svc-[0-9A-Za-z]{4}…[0-9A-Za-z]{4} +active +0\.00000000 +- +- +- +- +- +all/);

@@ -9,7 +9,9 @@ import { useGateway, useUpstream } from '../support/story';
 import { messagesAnswer, responsesAnswer } from '../support/upstream';
 
 /** A customer's values, by their names in the paths of routes. */
-type Customer = Readonly<Record<'accountId' | 'keyId' | 'userId' | 'requestId' | 'key', string>>;
+type Customer = Readonly<
+  Record<'accountId' | 'keyId' | 'teamId' | 'budgetId' | 'userId' | 'requestId' | 'key', string>
+>;
 
 /** A customer with a sandbox and a response that the vendor keeps. */
 type SandboxOwner = Customer & Readonly<Record<'id' | 'commandId' | 'operationId' | 'port' | 'responseId', string>>;
@@ -50,6 +52,14 @@ const CHANGES: Readonly<Record<string, Example>> = {
   'DELETE /admin/v1/users/{userId}/identity': {
     unchanged: 'this user is bound to no identity; test/plugins/console/oidc.test.ts has one that is',
   },
+  'POST /admin/v1/accounts/{accountId}/teams': { body: { name: 'another' } },
+  'PATCH /admin/v1/teams/{teamId}': { body: { name: 'renamed' } },
+  'DELETE /admin/v1/teams/{teamId}': {},
+  'PUT /admin/v1/teams/{teamId}/members/{userId}': { body: {} },
+  'DELETE /admin/v1/teams/{teamId}/members/{userId}': { after: ['PUT /admin/v1/teams/{teamId}/members/{userId}'] },
+  'POST /admin/v1/accounts/{accountId}/budgets': { body: { scope: 'account', window: 'week', limitUsd: '1' } },
+  'PATCH /admin/v1/budgets/{budgetId}': { body: { limitUsd: '2' } },
+  'DELETE /admin/v1/budgets/{budgetId}': {},
   'POST /admin/v1/users/{userId}/sign-in-link': { body: {} },
   'POST /admin/v1/tokens': { body: { name: 'new', role: 'read', expiresAt: null } },
   'DELETE /admin/v1/tokens/{tokenId}': {
@@ -161,9 +171,13 @@ describe("the gateway's own API", () => {
     await vendor.close();
   });
 
-  /** Makes a customer with an account and a key but no user, because hashing passwords is slow. */
+  /** Makes a customer with an account, a key, a team and a budget but no user, because hashing passwords is slow. */
   async function newcomer(): Promise<Customer> {
-    return { ...(await gateway.newCustomer('5')), userId: '', requestId: '' };
+    const of = await gateway.newCustomer('5');
+    const path = `/admin/v1/accounts/${of.accountId}`;
+    const team = await gateway.admin('POST', `${path}/teams`, { name: 'a team' });
+    const budget = await gateway.admin('POST', `${path}/budgets`, { scope: 'account', window: 'day', limitUsd: '5' });
+    return { ...of, teamId: team.json.id, budgetId: budget.json.id, userId: '', requestId: '' };
   }
 
   async function customer(): Promise<Customer> {

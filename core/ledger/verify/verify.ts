@@ -279,13 +279,21 @@ async function withoutLowered(database: Knex, violations: readonly Violation[]):
   return kept;
 }
 
-/** Returns whether a key's limit was ever lowered, as the audit log shows, or whether a scope's budgets changed after it had spent this much. */
+/**
+ * Returns whether a key's limit was ever lowered, as the audit log shows for changes of the key and of its budget, or whether a scope's
+ * budgets changed after it had spent this much.
+ */
 async function wasLowered(database: Knex, { scope, keyId }: Violation): Promise<boolean> {
   if (keyId === null) return wasSpentBefore(database, scope);
   const { rows } = await database.raw<{ rows: unknown[] }>(
     `SELECT 1 FROM audit_log WHERE subject = :subject AND action = 'key.update'
-       AND coalesce((before ->> 'balanceLimit')::numeric, 'Infinity') > (after ->> 'balanceLimit')::numeric LIMIT 1`,
-    { subject: `key:${keyId}` },
+       AND coalesce((before ->> 'balanceLimit')::numeric, 'Infinity') > (after ->> 'balanceLimit')::numeric
+     UNION ALL
+     SELECT 1 FROM budgets JOIN audit_log ON subject = 'budget:' || budgets.id
+     WHERE scope = :scope AND "window" = 'total'
+       AND coalesce((before ->> 'limitUsd')::numeric, 'Infinity') > (after ->> 'limitUsd')::numeric
+     LIMIT 1`,
+    { subject: `key:${keyId}`, scope: `k:${keyId}` },
   );
   return rows.length > 0;
 }

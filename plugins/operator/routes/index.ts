@@ -2,11 +2,13 @@ import type { Route } from '../../../core/api/route';
 import type { PluginGateway } from '../../../core/gateway/plugin-gateway';
 import type { SessionTimes } from '../../../core/sign-in/sessions';
 import { accountRoutes } from './accounts';
+import { budgetRoutes } from './budgets';
 import { configurationRoutes } from './configuration';
 import { operatorKeyRoutes } from './keys';
 import { ledgerRoutes } from './ledger';
 import { operatorPageRoutes } from './page';
 import { sessionRoutes } from './session';
+import { teamRoutes } from './teams';
 import { tokenRoutes } from './tokens';
 import { upstreamRoutes } from './upstreams';
 import { userRoutes } from './users';
@@ -17,6 +19,8 @@ export function operatorRoutes(gateway: PluginGateway, times: SessionTimes): rea
     ...accountRoutes(gateway),
     ...operatorKeyRoutes(gateway),
     ...userRoutes(gateway.database),
+    ...teamRoutes(gateway),
+    ...budgetRoutes(gateway),
     ...tokenRoutes(gateway.database),
     ...ledgerRoutes(gateway),
     ...configurationRoutes(gateway),

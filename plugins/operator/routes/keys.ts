@@ -61,10 +61,10 @@ export function operatorKeyRoutes(gateway: PluginGateway): readonly Route[] {
       answers: MADE,
       errors: ['RATE_LIMITED', 'CONFLICT', 'LEDGER_UNAVAILABLE'],
       handle: async ({ body, params, operator }) => {
-        const { name, allowedModels, markup, debug, expiresAt, allowedAddresses, ...limits } = body;
+        const { name, allowedModels, markup, debug, expiresAt, allowedAddresses, teamId, memberId, ...limits } = body;
         checkMarkup(gateway.catalog, markup);
         const access = readAccess({ expiresAt, allowedAddresses });
-        const wanted = { name, allowedModels, markup, debug, ...access, ...readLimits(limits) };
+        const wanted = { name, allowedModels, markup, debug, teamId, memberId, ...access, ...readLimits(limits) };
         return showMade(await createKey(gateway, params.accountId, wanted, operator.actor));
       },
     }),
@@ -80,15 +80,15 @@ export function operatorKeyRoutes(gateway: PluginGateway): readonly Route[] {
     }),
     adminRoute('PATCH /admin/v1/keys/{keyId}', {
       role: 'write',
-      summary: 'Change name, limits, models, markup, expiry or addresses of a key; null removes.',
+      summary: 'Change name, limits, models, markup, team, member, expiry or addresses of a key; null removes.',
       body: KEY_CHANGES,
       answers: SHOWN,
       errors: ['CONFLICT', 'LEDGER_UNAVAILABLE'],
       handle: async ({ body, params, operator }) => {
-        const { name, allowedModels, markup, debug, expiresAt, allowedAddresses, ...limits } = body;
+        const { name, allowedModels, markup, debug, expiresAt, allowedAddresses, teamId, memberId, ...limits } = body;
         checkMarkup(gateway.catalog, markup);
         const access = readAccess({ expiresAt, allowedAddresses });
-        const changes = { name, allowedModels, markup, debug, ...access, ...readLimits(limits) };
+        const changes = { name, allowedModels, markup, debug, teamId, memberId, ...access, ...readLimits(limits) };
         return showOperatorKey(await updateKey(gateway, params.keyId, changes, operator.actor));
       },
     }),

@@ -137,6 +137,21 @@ for (const name of ['Postgres', 'PGlite'] as const) {
       for (const { actor } of audit.items) assert.match(actor, /^user:/);
     });
 
+    it('shows the team and the member of an API key, and refuses those of other accounts', async () => {
+      const teamOf = async (accountId: string) =>
+        (await desk.admin('POST', `/accounts/${accountId}/teams`, { name: 'a team' })).body.id;
+      const teamId = await teamOf(customer.accountId);
+      const { userId: memberId } = await desk.person(customer.accountId);
+      const made = await browser.send('POST', '/keys', { name: 'of a team', teamId, memberId });
+      assert.deepEqual([made.status, made.body.teamId, made.body.memberId], [201, teamId, memberId]);
+      const foreign = await teamOf((await desk.customer()).accountId);
+      const refused = await browser.send('PATCH', `/keys/${made.body.id}`, { teamId: foreign });
+      assert.deepEqual([refused.status, refused.body.error.param], [404, 'teamId']);
+      const freed = await browser.send('PATCH', `/keys/${made.body.id}`, { teamId: null, memberId: null });
+      assert.deepEqual([freed.body.teamId, freed.body.memberId], [null, null]);
+      await browser.send('DELETE', `/keys/${made.body.id}`);
+    });
+
     it('refuses to create or change an API key with members that a user cannot set', async () => {
       for (const more of [{ debug: true }, { accountId: newId() }, { balance: '5' }, { role: 'admin' }]) {
         assert.equal((await browser.send('POST', '/keys', { name: 'x', ...more })).status, 400);

@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict';
 import type { Knex } from 'knex';
 import { createAccount, setAccountStatus } from '../../../core/accounts/accounts';
+import { createBudget, updateBudget } from '../../../core/accounts/budgets';
 import { addCredit } from '../../../core/accounts/credits';
 import { createKey, revokeKey, updateKey } from '../../../core/accounts/keys';
 import { startSweeper } from '../../../core/accounts/sweeper';
+import { createTeam, deleteTeam, listTeams, renameTeam } from '../../../core/accounts/teams';
 import { CLOSED_MS, LedgerUnavailable } from '../../../core/ledger/ledger';
 import { MemoryLedger } from '../../../core/ledger/memory-ledger';
 import { shipShards } from '../../../core/ledger/outbox/ship';
@@ -36,7 +38,7 @@ describe('a change that a process wrote to Postgres and did not send to the ledg
   const ending = () => ({
     database,
     calls: ledger,
-    ledger: instead(ledger, { credit: away, setKey: away, setAccount: away }),
+    ledger: instead(ledger, { credit: away, setKey: away, setAccount: away, setScope: away }),
   });
   const whole = () => ({ database, ledger, calls: ledger, keys: { rates: KEY_RATES } });
   const sweepUntil = async (what: string, condition: () => Promise<boolean>) => {
@@ -57,6 +59,34 @@ describe('a change that a process wrote to Postgres and did not send to the ledg
     });
     await rejection(revokeKey(ending(), key.id, 'test'));
     await sweepUntil('it is revoked', async () => (await ledger.readKey(payer))?.status === 'revoked');
+  });
+
+  it('is sent to the ledger by another process if it concerns a team or a budget', async () => {
+    const account = await createAccount(whole(), { name: 'an account' }, 'test');
+    const { key } = await createKey(whole(), account.id, { name: 'a key' }, 'test');
+    await rejection(createTeam(ending(), account.id, { name: 'a team' }, 'test'));
+    const { items } = await listTeams(database, account.id, { limit: 1, cursor: undefined });
+    const teamId = items[0]?.id ?? '';
+    const limitsOf = async (scope: string) => (await ledger.readScope(account.id, scope))?.limits;
+    await sweepUntil('the team is told', async () => (await limitsOf(`t:${teamId}`)) !== undefined);
+
+    const wanted = { scope: 'team', scopeId: teamId, window: 'week', limitE8: 5n } as const;
+    await rejection(createBudget(ending(), account.id, wanted, 'test'));
+    const ofKey = { scope: 'key', scopeId: key.id, window: 'week', limitE8: 6n } as const;
+    await rejection(createBudget(ending(), account.id, ofKey, 'test'));
+    const ofAccount = await createBudget(whole(), account.id, { scope: 'account', window: 'day', limitE8: 9n }, 'test');
+    await rejection(updateBudget(ending(), ofAccount.id, { limitE8: 7n }, 'test'));
+    assert.deepEqual(await limitsOf(`a:${account.id}`), { day: 9n });
+    await sweepUntil('the budgets are told', async () => {
+      const scopes = [`t:${teamId}`, `a:${account.id}`, `k:${key.id}`];
+      const [team, own, ofIt] = await Promise.all(scopes.map(limitsOf));
+      return team?.week === 5n && own?.day === 7n && ofIt?.week === 6n;
+    });
+
+    await rejection(renameTeam(ending(), teamId, { name: 'renamed' }, 'test'));
+    await rejection(deleteTeam(ending(), teamId, 'test'));
+    assert.deepEqual(await limitsOf(`t:${teamId}`), { week: 5n });
+    await sweepUntil('its limits are gone', async () => (await limitsOf(`t:${teamId}`))?.week === undefined);
   });
 
   it('is sent to the ledger once if it is a credit, even if another process repeats it long after', async () => {

@@ -154,6 +154,7 @@ const limit = fc.constantFrom(undefined, undefined, 0n, 100n, 250n, 500n, FUNDS)
 const anyLimits = fc.record({
   limitE8: limit,
   dailyLimitE8: limit,
+  weeklyLimitE8: limit,
   monthlyLimitE8: limit,
   callsPerMinute: fc.constantFrom(undefined, undefined, 1, 2, 3),
   tokensPerMinute: fc.constantFrom(undefined, undefined, 1, 3, 4),

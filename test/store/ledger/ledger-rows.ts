@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import type { Knex } from 'knex';
+import { newId } from '../../../core/base/ids';
 import type { KeySettings, Payer } from '../../../core/ledger/ledger';
 import { hashOf } from './ledger-fixture';
 
@@ -13,8 +14,10 @@ export async function insertPayer(database: Knex, payer: Payer, limitE8?: bigint
     hash: hashOf(payer),
     prefix: 'tg',
     suffix: 'abcd',
-    limit_e8: limitE8?.toString() ?? null,
   });
+  if (limitE8 === undefined) return;
+  const budget = { id: newId(), account_id: payer.accountId, scope: `k:${payer.keyId}`, window: 'total' };
+  await database('budgets').insert({ ...budget, limit_e8: limitE8.toString() });
 }
 
 /** Writes a team and a member of an account to Postgres, and makes the calls of the payer's key theirs. Returns their scopes. */

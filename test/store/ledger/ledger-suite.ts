@@ -688,8 +688,8 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
       });
     });
 
-    describe('a limit of a day or a month', () => {
-      for (const name of ['dailyLimitE8', 'monthlyLimitE8'] as const) {
+    describe('a limit of a day, a week or a month', () => {
+      for (const name of ['dailyLimitE8', 'weeklyLimitE8', 'monthlyLimitE8'] as const) {
         it(`(${name}) bounds the sum of spent and held money in addition to the total limit, and can be shown and removed`, async () => {
           const payer = await fundedPayer(ledger, 1_000n);
           await ledger.setKey(keyRequest(payer, { limitE8: 500n, [name]: 100n }));

@@ -220,6 +220,24 @@ describe('verification of the ledger', () => {
     assert.deepEqual(await look(ledger, database, customer.payer.accountId), []);
   });
 
+  it("accepts spending above a key's limit if the budget of that limit was lowered, and not if it was raised", async () => {
+    const customer = await newCustomer(ledger, database);
+    const { accountId, keyId } = customer.payer;
+    await BREAKS.limit_exceeded.by(customer);
+    const budget = { id: newId(), account_id: accountId, scope: `k:${keyId}`, window: 'total', limit_e8: 299 };
+    await database('budgets').insert(budget);
+    const audit = (before: string, after: string) =>
+      database('audit_log').insert({
+        ...{ id: newId(), actor: 'admin', action: 'budget.update', subject: `budget:${budget.id}` },
+        ...{ before: { limitUsd: before }, after: { limitUsd: after } },
+      });
+    await audit('0.00000001', '0.00000299');
+    const [found] = await look(ledger, database, accountId);
+    assert.equal(found?.invariant, 'limit_exceeded');
+    await audit('5.00000000', '0.00000299');
+    assert.deepEqual(await look(ledger, database, accountId), []);
+  });
+
   describe('of a team', () => {
     const newTeam = async () => {
       const customer = await newCustomer(ledger, database);

@@ -1,0 +1,87 @@
+import type { Knex } from 'knex';
+import { fail } from '../base/errors';
+import { readScopeRow } from '../ledger/scope-rows';
+import { parseScope } from '../ledger/scopes';
+import { askLedger } from '../ledger/unavailable';
+import { UUID } from '../storage/page';
+import { pushAccount, type Stores } from './accounts';
+
+/** An account, a team or a member as a scope of spending, by its name in the ledger (see core/ledger/scopes.ts). API keys have their own rows. */
+interface LimitedScope {
+  readonly accountId: string;
+  readonly scope: string;
+}
+
+/** Locks the row of a scope, which counts the changes of its limits. Creates the row of an account or member that never had limits. */
+export async function lockScope(transaction: Knex.Transaction, { accountId, scope }: LimitedScope): Promise<void> {
+  await transaction('scopes').insert({ scope, account_id: accountId, told_rev: 0 }).onConflict('scope').ignore();
+  await transaction('scopes').where({ scope }).forUpdate().first('scope');
+}
+
+/** Counts a change of a scope's name or limits. The caller then sends it to the ledger with `pushScope`. */
+export async function raiseScope(transaction: Knex.Transaction, scope: string): Promise<void> {
+  await transaction('scopes')
+    .where({ scope })
+    .update({ rev: transaction.raw('rev + 1'), changed_at: transaction.fn.now() });
+}
+
+/**
+ * Sends the name and the limits of a scope to the ledger; resolves when they hold on every node. Holds the lock of the scope's row
+ * meanwhile, so that the later of two concurrent changes reaches the ledger last.
+ */
+export async function pushScope(stores: Stores, scope: string): Promise<void> {
+  await stores.database.transaction(async (transaction) => {
+    const { kind, id } = parseScope(scope);
+    if (kind === 'account') await pushNewAccount(stores, transaction, id);
+    await transaction('scopes').where({ scope }).forUpdate().first('scope');
+    const request = await readScopeRow(transaction, scope);
+    if (request === undefined) return;
+    await askLedger(() => stores.ledger.setScope(request));
+    await transaction('scopes').where({ scope }).update({ told_rev: request.rev });
+  });
+}
+
+/** Sends an account to the ledger if it was created while the ledger was away, because the ledger takes no limits of an account that it does not know. */
+async function pushNewAccount(stores: Stores, transaction: Knex.Transaction, accountId: string): Promise<void> {
+  const untold = await transaction('accounts').where({ id: accountId }).whereNull('told_status').first('id');
+  if (untold !== undefined) await pushAccount(stores, transaction, accountId);
+}
+
+/** Sends changed scopes to the ledger if the process that changed them ended before it sent them. Returns the number of scopes. */
+export async function tellChangedScopes(stores: Stores, olderThanMs: number): Promise<number> {
+  const rows: { scope: string }[] = await stores
+    .database('scopes')
+    .whereRaw('told_rev < rev AND changed_at < now() - make_interval(secs => ?::float8)', [olderThanMs / 1_000])
+    .orderBy('changed_at')
+    .limit(500)
+    .select('scope');
+  for (const { scope } of rows) await pushScope(stores, scope);
+  return rows.length;
+}
+
+/** Checks that an account has a team, which then stays until the end of the transaction. @throws NOT_FOUND that names the field */
+export async function requireTeam(
+  transaction: Knex.Transaction,
+  { accountId, teamId, param }: { readonly accountId: string; readonly teamId: string; readonly param: string },
+): Promise<void> {
+  const row = UUID.test(teamId)
+    ? await transaction('teams')
+        .where({ id: teamId, account_id: accountId })
+        .whereNull('deleted_at')
+        .forShare()
+        .first('id')
+    : undefined;
+  if (row === undefined) throw fail('NOT_FOUND', { param, message: `${param}: the account has no such team.` });
+}
+
+/** Checks that an account has a user, and returns whether the user is active. @throws NOT_FOUND that names the field */
+export async function requireMember(
+  transaction: Knex.Transaction,
+  { accountId, userId, param }: { readonly accountId: string; readonly userId: string; readonly param: string },
+): Promise<{ readonly isActive: boolean }> {
+  const row = UUID.test(userId)
+    ? await transaction('users').where({ id: userId, account_id: accountId }).forShare().first('status')
+    : undefined;
+  if (row === undefined) throw fail('NOT_FOUND', { param, message: `${param}: the account has no such user.` });
+  return { isActive: row.status === 'active' };
+}

@@ -1,0 +1,215 @@
+import type { Knex } from 'knex';
+import { fail, type GatewayError } from '../base/errors';
+import { newId } from '../base/ids';
+import { writeAudit } from '../storage/audit';
+import { newestPage, type Page, type PageRequest, UUID } from '../storage/page';
+import { lockAccount, naming, requireAccount, type Stores } from './accounts';
+import { deleteBudgetsOf } from './budgets';
+import { lockScope, pushScope, raiseScope, requireMember } from './scopes';
+
+/** A team of an account. Keys that belong to it spend its budgets, and users are its members. */
+export interface Team {
+  readonly id: string;
+  readonly accountId: string;
+  readonly name: string;
+  /** The ids of its members, which are users of the account. */
+  readonly members: readonly string[];
+  readonly createdAt: Date;
+}
+
+interface TeamRow {
+  readonly id: string;
+  readonly account_id: string;
+  readonly name: string;
+  readonly created_at: Date;
+  readonly deleted_at: Date | null;
+}
+
+type WholeTeamRow = TeamRow & { readonly members: readonly string[] };
+
+const WHOLE = `teams.*, ARRAY(
+  SELECT user_id::text FROM team_members WHERE team_id = teams.id ORDER BY user_id) AS members`;
+
+/**
+ * Creates a team, and its scope in the ledger. If the ledger is unreachable, the row stays, LEDGER_UNAVAILABLE names the team, and the
+ * sweeper sends it later.
+ * @throws NOT_FOUND if the account does not exist; LEDGER_UNAVAILABLE; CONFLICT if the account has a team of this name
+ */
+export async function createTeam(
+  stores: Stores,
+  accountId: string,
+  { name }: { readonly name: string },
+  actor: string,
+): Promise<Team> {
+  const row = { id: newId(), account_id: accountId, name, created_at: new Date() };
+  await stores.database.transaction(async (transaction) => {
+    await lockAccount(transaction, accountId);
+    await assertNameFree(transaction, row);
+    await transaction('teams').insert(row);
+    await transaction('scopes').insert({ scope: scopeOf(row.id), account_id: accountId });
+    const subject = subjectOf(row.id);
+    await writeAudit(transaction, { actor, action: 'team.create', subject, after: { accountId, name } });
+  });
+  await pushTeam(stores, row.id);
+  return toTeam({ ...row, deleted_at: null, members: [] });
+}
+
+/** Lists the teams of an account, newest first. @throws NOT_FOUND if the account does not exist */
+export async function listTeams(database: Knex, accountId: string, asked: PageRequest): Promise<Page<Team>> {
+  await requireAccount(database, accountId);
+  const query = database<WholeTeamRow>('teams')
+    .select(database.raw(WHOLE))
+    .where({ account_id: accountId })
+    .whereNull('deleted_at');
+  return newestPage(query, asked, async (row: WholeTeamRow) => toTeam(row));
+}
+
+/** Renames a team. @throws NOT_FOUND, LEDGER_UNAVAILABLE; CONFLICT if another team of the account has this name */
+export async function renameTeam(
+  stores: Stores,
+  teamId: string,
+  { name }: { readonly name: string },
+  actor: string,
+): Promise<Team> {
+  const { account_id: accountId } = await readTeam(stores.database, teamId);
+  await stores.database.transaction(async (transaction) => {
+    // Names are chosen under the lock of the account, so that two requests cannot choose the same one.
+    await lockAccount(transaction, accountId);
+    const before = await lockTeam(transaction, teamId);
+    if (before.name === name) return;
+    await assertNameFree(transaction, { id: teamId, account_id: accountId, name });
+    await transaction('teams').where({ id: teamId }).update({ name });
+    await raiseScope(transaction, scopeOf(teamId));
+    const audited = { before: { name: before.name }, after: { name } };
+    await writeAudit(transaction, { actor, action: 'team.update', subject: subjectOf(teamId), ...audited });
+  });
+  await pushTeam(stores, teamId);
+  return toTeam(await readTeam(stores.database, teamId));
+}
+
+/**
+ * Deletes a team with its budgets. Its row, its scope and what it has spent stay, because revoked keys, open sandboxes and usage records
+ * name it. The promise resolves when the budgets hold on no node any more. Returns the team as it was.
+ * @throws NOT_FOUND, LEDGER_UNAVAILABLE; CONFLICT if the team has active keys
+ */
+export async function deleteTeam(stores: Stores, teamId: string, actor: string): Promise<Team> {
+  const deleted = await stores.database.transaction(async (transaction) => {
+    const { account_id: accountId, name } = await lockTeam(transaction, teamId);
+    await assertNoKeys(transaction, teamId);
+    const row = await readTeam(transaction, teamId);
+    const scope = scopeOf(teamId);
+    await lockScope(transaction, { accountId, scope });
+    await deleteBudgetsOf(transaction, scope, actor);
+    await transaction('team_members').where({ team_id: teamId }).delete();
+    await transaction('teams').where({ id: teamId }).update({ deleted_at: transaction.fn.now() });
+    await raiseScope(transaction, scope);
+    const before = { accountId, name, members: row.members };
+    await writeAudit(transaction, { actor, action: 'team.delete', subject: subjectOf(teamId), before });
+    return row;
+  });
+  await pushTeam(stores, teamId);
+  return toTeam(deleted);
+}
+
+/** Checks that no active key belongs to a team. The caller has locked the team, so that no key can join it meanwhile. @throws CONFLICT */
+async function assertNoKeys(transaction: Knex.Transaction, teamId: string): Promise<void> {
+  const [counted] = await transaction('api_keys')
+    .where({ team_id: teamId, status: 'active' })
+    .count<{ keys: bigint }[]>({ keys: '*' });
+  const keys = Number(counted?.keys ?? 0);
+  if (keys === 0) return;
+  const message = `The team still has ${keys} active ${keys === 1 ? 'key' : 'keys'}. Revoke them or give them another \`teamId\` first.`;
+  throw fail('CONFLICT', { message });
+}
+
+/** Adds a user of the account to a team. Safe to repeat. @throws NOT_FOUND */
+export async function addTeamMember(database: Knex, teamId: string, userId: string, actor: string): Promise<Team> {
+  return changeMembers(database, { teamId, userId }, async (transaction) => {
+    const added = await transaction('team_members')
+      .insert({ team_id: teamId, user_id: userId })
+      .onConflict(['team_id', 'user_id'])
+      .ignore()
+      .returning('user_id');
+    if (added.length === 0) return;
+    const subject = subjectOf(teamId);
+    await writeAudit(transaction, { actor, action: 'team.member.add', subject, after: { userId } });
+  });
+}
+
+/** Removes a user from a team. Keys of the user in the team stay as they are. Safe to repeat. @throws NOT_FOUND */
+export async function removeTeamMember(database: Knex, teamId: string, userId: string, actor: string): Promise<Team> {
+  return changeMembers(database, { teamId, userId }, async (transaction) => {
+    const removed = await transaction('team_members').where({ team_id: teamId, user_id: userId }).delete();
+    if (removed === 0) return;
+    const subject = subjectOf(teamId);
+    await writeAudit(transaction, { actor, action: 'team.member.remove', subject, before: { userId } });
+  });
+}
+
+async function changeMembers(
+  database: Knex,
+  { teamId, userId }: { readonly teamId: string; readonly userId: string },
+  change: (transaction: Knex.Transaction) => Promise<void>,
+): Promise<Team> {
+  return database.transaction(async (transaction) => {
+    const { account_id: accountId } = await lockTeam(transaction, teamId);
+    await requireMember(transaction, { accountId, userId, param: 'userId' });
+    await change(transaction);
+    return toTeam(await readTeam(transaction, teamId));
+  });
+}
+
+/** @throws CONFLICT if another team of the account has this name */
+async function assertNameFree(
+  transaction: Knex.Transaction,
+  { id, account_id, name }: Pick<TeamRow, 'id' | 'account_id' | 'name'>,
+): Promise<void> {
+  const other = await transaction('teams')
+    .where({ account_id, name })
+    .whereNull('deleted_at')
+    .whereNot({ id })
+    .first('id');
+  if (other === undefined) return;
+  const message = 'name: the account already has a team of this name. Choose another name, or rename that team.';
+  throw fail('CONFLICT', { param: 'name', message });
+}
+
+async function lockTeam(transaction: Knex.Transaction, teamId: string): Promise<TeamRow> {
+  const row = UUID.test(teamId)
+    ? await transaction<TeamRow>('teams').where({ id: teamId }).whereNull('deleted_at').forUpdate().first()
+    : undefined;
+  if (row === undefined) throw noTeam();
+  return row as TeamRow;
+}
+
+async function readTeam(database: Knex, teamId: string): Promise<WholeTeamRow> {
+  const row = UUID.test(teamId)
+    ? await database('teams')
+        .where({ id: teamId })
+        .whereNull('deleted_at')
+        .select(database.raw(WHOLE))
+        .first<WholeTeamRow | undefined>()
+    : undefined;
+  if (row === undefined) throw noTeam();
+  return row;
+}
+
+async function pushTeam(stores: Stores, teamId: string): Promise<void> {
+  await naming({ teamId }, () => pushScope(stores, scopeOf(teamId)));
+}
+
+function noTeam(): GatewayError {
+  return fail('NOT_FOUND', { message: 'The team does not exist.' });
+}
+
+function toTeam({ id, account_id: accountId, name, members, created_at: createdAt }: WholeTeamRow): Team {
+  return { id, accountId, name, members, createdAt };
+}
+
+function scopeOf(teamId: string): string {
+  return `t:${teamId}`;
+}
+
+function subjectOf(teamId: string): string {
+  return `team:${teamId}`;
+}
