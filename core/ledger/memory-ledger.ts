@@ -74,7 +74,7 @@ interface MemoryScope extends Scope {
 }
 
 /** A hold that a roll settles before it takes the next one: its scopes, its amount and its cost. */
-interface SettledHold {
+export interface SettledHold {
   readonly chain: readonly string[];
   readonly holdE8: bigint;
   readonly costE8: bigint;
@@ -498,11 +498,9 @@ export class MemoryLedger implements Ledger {
   #roomOf(name: string, settled?: SettledHold) {
     const scope = this.scopes.get(name);
     if (scope === undefined) return roomOf(newScope(), 0);
-    const day = this.#dayOf(scope.accountId);
-    if (settled?.chain.includes(name) !== true) return roomOf(scope, day);
-    const after = { ...scope, heldE8: scope.heldE8 - settled.holdE8 };
-    spend(after, settled.costE8, day);
-    return roomOf(after, day);
+    const room = roomOf(scope, this.#dayOf(scope.accountId));
+    if (room.reached === undefined || settled?.chain.includes(name) !== true) return room;
+    return { ...room, leftE8: room.leftE8 + settled.holdE8 - settled.costE8 };
   }
 
   /** Returns how much all limits of a chain leave; negative if one was lowered below what was spent. */
@@ -510,9 +508,17 @@ export class MemoryLedger implements Ledger {
     return smallest(MAX_AMOUNT_E8, ...chain.map((name) => this.#roomOf(name, settled).leftE8));
   }
 
-  /** Returns the scopes of a chain that cannot cover an amount, the account first if its balance or a limit cannot. */
-  protected shortIn(chain: readonly string[], availableE8: bigint, amountE8: bigint): readonly string[] {
-    return chain.filter((name, at) => (at === 0 && availableE8 < amountE8) || this.#roomOf(name).leftE8 < amountE8);
+  /** Returns the scopes of a chain that cannot cover an amount: the account if its balance cannot, and those whose limits cannot. */
+  protected shortIn(
+    chain: readonly string[],
+    availableE8: bigint,
+    amountE8: bigint,
+    settled?: SettledHold,
+  ): readonly string[] {
+    return chain.filter((name, at) => {
+      const { leftE8, reached } = this.#roomOf(name, settled);
+      return (at === 0 && availableE8 < amountE8) || (reached !== undefined && leftE8 < amountE8);
+    });
   }
 
   /** Returns the answer to a hold that the balance or a limit does not cover. */

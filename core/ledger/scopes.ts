@@ -99,8 +99,10 @@ export function parseScope(name: string): { readonly kind: ScopeKind; readonly i
 
 /** Returns what a scope has spent in each window that contains this day. Windows that have ended count 0. */
 export function spentOn({ day: last, spentE8 }: Spending, day: number): Record<LimitWindow, bigint> {
+  const { total, day: ofDay, week, month } = spentE8;
+  if (last === day) return { total, day: ofDay, week, month };
   const of = (window: LimitWindow) => (startOf(window, last) === startOf(window, day) ? spentE8[window] : 0n);
-  return { total: spentE8.total, day: of('day'), week: of('week'), month: of('month') };
+  return { total, day: 0n, week: of('week'), month: of('month') };
 }
 
 /** Counts a charge. `day` is never before the day of the account's last charge, so that a window never goes back. */
@@ -112,11 +114,12 @@ export function spend(scope: Scope, amountE8: bigint, day: number): void {
 
 /** Returns how much the limits of a scope leave on this day, negative if one was lowered, and the limit that leaves least. */
 export function roomOf({ limits, heldE8, spending }: Scope, day: number) {
-  const spent = spentOn(spending, day);
+  let spent: Spending['spentE8'] | undefined;
   let room = { leftE8: MAX_AMOUNT_E8, reached: undefined as Omit<ReachedLimit, 'kind' | 'id' | 'name'> | undefined };
   for (const window of LIMIT_WINDOWS) {
     const limitE8 = limits[window];
     if (limitE8 === undefined) continue;
+    spent ??= spentOn(spending, day);
     const spentE8 = spent[window];
     const leftE8 = limitE8 - spentE8 - heldE8;
     if (leftE8 < room.leftE8)

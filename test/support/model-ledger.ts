@@ -31,7 +31,7 @@ import {
   WrongPayer,
 } from '../../core/ledger/ledger';
 import { limitsOf } from '../../core/ledger/limit-fields';
-import { type MemoryKey, MemoryLedger } from '../../core/ledger/memory-ledger';
+import { type MemoryKey, MemoryLedger, type SettledHold } from '../../core/ledger/memory-ledger';
 import { chainOf, LIMIT_WINDOWS, type Scope, scopesOf } from '../../core/ledger/scopes';
 import { shardOf } from '../../core/ledger/shard';
 
@@ -94,13 +94,14 @@ export class ModelLedger extends MemoryLedger implements AllowanceStore {
   override async renew(request: RenewRequest): Promise<RenewOutcome> {
     const { scopes = '', amountE8 = 0n } = this.snapshot().reservations.get(request.rid) ?? {};
     const moreE8 = (request.amountE8 ?? 0n) - amountE8;
-    return this.#recalling(request, await super.renew(request), moreE8, () => super.renew(request), scopes);
+    return this.#recalling(request, await super.renew(request), moreE8, () => super.renew(request), { scopes });
   }
 
   override async roll(request: RollRequest): Promise<RollOutcome> {
-    const heldE8 = this.snapshot().reservations.get(request.rid)?.amountE8 ?? 0n;
-    const moreE8 = request.next.amountE8 - heldE8 + request.costE8;
-    return this.#recalling(request, await super.roll(request), moreE8, () => super.roll(request));
+    const { accountId, keyId, costE8, next } = request;
+    const { scopes = '', amountE8: holdE8 = 0n } = this.snapshot().reservations.get(request.rid) ?? {};
+    const settled = { chain: chainOf(accountId, scopes, keyId), holdE8, costE8 };
+    return this.#recalling(request, await super.roll(request), next.amountE8, () => super.roll(request), { settled });
   }
 
   override async credit(request: CreditRequest): Promise<CreditOutcome> {
@@ -117,13 +118,12 @@ export class ModelLedger extends MemoryLedger implements AllowanceStore {
     answer: T,
     missingE8: bigint,
     again: () => Promise<T>,
-    scopes = scopesOf(this.keys.get(keyId)?.settings ?? {}),
+    { scopes, settled }: { readonly scopes?: string; readonly settled?: SettledHold } = {},
   ): Promise<T> {
     if (answer.outcome !== 'insufficient_balance' && answer.outcome !== 'limit_exceeded') return answer;
-    this.#recallFor(
-      accountId,
-      this.shortIn(chainOf(accountId, scopes, keyId), this.#availableOf(accountId), missingE8),
-    );
+    const chain = chainOf(accountId, scopes ?? scopesOf(this.keys.get(keyId)?.settings ?? {}), keyId);
+    const availableE8 = this.#availableOf(accountId) + (settled === undefined ? 0n : settled.holdE8 - settled.costE8);
+    this.#recallFor(accountId, this.shortIn(chain, availableE8, missingE8, settled));
     return again();
   }
 

@@ -71,9 +71,7 @@ local available, rooms
 local function measure()
   available, rooms = tonumber(redis.call('HGET', KEYS[2], 'available')) + hold - cost, rooms_of(read_scopes(next_chain))
   for _, room in ipairs(rooms) do
-    if is_settled[next_chain[room.place]] then
-      room.left, room.held, room.spent = room.left + hold - cost, room.held - hold, room.spent + cost
-    end
+    if is_settled[next_chain[room.place]] then room.left = room.left + hold - cost end
   end
 end
 measure()

@@ -433,10 +433,10 @@ describe('the ledger in Redis and the reference model', () => {
           scope,
           name: 'team',
           rev: 0,
-          limits: index === 0 ? { day: 500n } : {},
+          limits: index === 0 ? { day: 20_000n } : {},
         });
       for (const [index, who] of PAYERS.entries()) {
-        const limits = { limitE8: index === 1 ? 250n : undefined, ...(index === 2 ? { callsPerMinute: 1 } : {}) };
+        const limits = { limitE8: index === 1 ? 1_500n : undefined, ...(index === 2 ? { callsPerMinute: 1 } : {}) };
         const settings = settingsOf({ name: '', ...(index < 2 && { teamId: TEAM, memberId: MEMBER }) });
         await each.setKey({ ...who, hash: hashOf(who), status: 'active', ...limits, settings });
       }
