@@ -68,7 +68,7 @@ describe('a command that asks for confirmation', function () {
     server?.close();
   });
 
-  const program = [process.execPath, '--require', require.resolve('tsx/cjs'), join(PROJECT, 'cli/tollgate.ts')];
+  const program = [process.execPath, join(PROJECT, 'dist/cli/tollgate.js')];
 
   /** Runs a command and types the answer when it asks. Without an answer the command has no terminal. */
   async function run(args: readonly string[], answer?: string): Promise<{ status: number | null; shown: string }> {

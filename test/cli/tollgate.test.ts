@@ -275,7 +275,7 @@ describe('the command line', () => {
 
   it('exits with 0 after success, 1 after a refusal and 2 after a usage error, if started as a process', async () => {
     const started = (...args: string[]) =>
-      promisify(execFile)(process.execPath, ['-r', 'tsx/cjs', 'cli/tollgate.ts', ...args], {
+      promisify(execFile)(process.execPath, ['dist/cli/tollgate.js', ...args], {
         env: { ...process.env, ...environment },
       });
     const { stdout } = await started('accounts', 'list', '--json');

@@ -115,8 +115,8 @@ describe('the README', function () {
       });
     } else if (own.length > 0) {
       it(`has commands that work: ${own[0]}`, async () => {
-        const program = `'${process.execPath}' --import '${join(PROJECT, 'node_modules/tsx/dist/loader.mjs')}'`;
-        const npx = `npx() { shift; ${program} '${join(PROJECT, 'cli/tollgate.ts')}' "$@"; }`;
+        const program = `'${process.execPath}' '${join(PROJECT, 'dist/cli/tollgate.js')}'`;
+        const npx = `npx() { shift; ${program} "$@"; }`;
         const curl = 'curl() { command curl --silent --show-error --fail-with-body "$@"; }';
         const { stdout } = await run('bash', ['-euc', [npx, curl, ...own.map(here)].join('\n')], {
           cwd: folder,

@@ -57,7 +57,7 @@ describe('Embeddings', function () {
           url: dear.url,
           adapter: 'embeddings',
           tier: 'official',
-          timeouts,
+          timeouts: { ...timeouts, headers: '1s' },
           models: { 'dear-embed': embeds(0.3, { aliases: [EMBED] }) },
         },
       },

@@ -94,7 +94,7 @@ describe('an operator’s first customer', function () {
   it('7. has a ledger without violations, and every change in the audit log', async () => {
     // Run this command as a real process.
     const env = { PATH: process.env['PATH'], TOLLGATE_URL: gateway.adminUrl, TOLLGATE_TOKEN: gateway.adminToken };
-    const program = ['-r', 'tsx/cjs', 'cli/tollgate.ts', 'ledger', 'verify'];
+    const program = ['dist/cli/tollgate.js', 'ledger', 'verify'];
     const { stderr } = await promisify(execFile)(process.execPath, program, { env });
     assert.match(stderr, /^1 accounts, \d+ entries, 0 violations/m);
     const audited = await json('audit', 'list');
