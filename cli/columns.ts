@@ -39,6 +39,7 @@ export const KEY: Of<'GET /admin/v1/accounts/{accountId}/keys'> = {
   addresses: ({ allowedAddresses }) => allowedAddresses?.join(', ') ?? 'all',
   team: ({ teamId }) => teamId,
   member: ({ memberId }) => memberId,
+  'required tags': ({ requiredTags }) => requiredTags?.join(', ') ?? null,
   expires: ({ expiresAt }) => expiresAt ?? 'never',
   created: ({ createdAt }) => createdAt,
 };
@@ -53,6 +54,7 @@ export const USER: Of<'GET /admin/v1/accounts/{accountId}/users'> = {
 export const TEAM: Of<'GET /admin/v1/accounts/{accountId}/teams'> = {
   ...same('id', 'name'),
   members: ({ members }) => members.join(', ') || null,
+  'required tags': ({ requiredTags }) => requiredTags?.join(', ') ?? null,
   created: ({ createdAt }) => createdAt,
 };
 

@@ -19,6 +19,17 @@ const SCOPES: readonly Option[] = [
   new Option('--member <member>', 'its member, a user of the account: the budgets of the member limit it, too'),
 ];
 
+/** The option for the tags that every call must have. "none" removes them. */
+export const REQUIRE_TAGS = new Option(
+  '--require-tags <names...>',
+  'refuse calls without these tags, such as customer (X-SVC-Tags), end_user, session or agent',
+);
+
+/** Returns the names in the option --require-tags; null for "none". */
+export function requiredTags(names: unknown): unknown {
+  return Array.isArray(names) && names.length === 1 ? (names[0] === 'none' ? null : names) : names;
+}
+
 export const NEW_KEY: readonly Option[] = [
   new Option('--limit <usd>', 'the spending limit of the key'),
   new Option('--models <names...>', 'the only models this key may call'),
@@ -27,6 +38,7 @@ export const NEW_KEY: readonly Option[] = [
   new Option('--expires <when>', EXPIRY),
   new Option('--addresses <ranges...>', 'allow it only from these addresses, such as 203.0.113.0/24 or 2001:db8::/32'),
   ...SCOPES,
+  REQUIRE_TAGS,
   ...Object.values(LIMITS),
 ];
 
@@ -41,6 +53,7 @@ export const KEY_CHANGES: readonly Option[] = [
   new Option('--addresses <ranges...>', 'allow it only from these addresses, such as 203.0.113.0/24'),
   new Option('--all-addresses', 'allow it from every address'),
   ...SCOPES,
+  REQUIRE_TAGS,
   ...Object.values(LIMITS),
 ];
 
@@ -56,19 +69,34 @@ interface KeyOptions {
   readonly allAddresses?: true;
   readonly team?: string;
   readonly member?: string;
+  readonly requireTags?: readonly string[];
 }
 
 /** Returns the request body that creates a key. Without the option --expires the key never expires. */
 export function newKey(options: KeyOptions, name: string | undefined): object {
-  const { limit, models, markup, debug, expires = 'never', addresses, team, member, ...limits } = options;
+  const { limit, models, markup, debug, expires = 'never', addresses, team, member, requireTags, ...limits } = options;
   const expiresAt = toExpiry(expires) ?? undefined;
   const fields = { name, balanceLimit: limit, allowedModels: models, markup, debug, expiresAt };
-  return { ...fields, allowedAddresses: addresses, teamId: team, memberId: member, ...limitFields(limits) };
+  const owners = { teamId: team, memberId: member, requiredTags: requireTags };
+  return { ...fields, allowedAddresses: addresses, ...owners, ...limitFields(limits) };
 }
 
 /** Returns the request body that changes a key. @throws UsageError if no option changes anything */
 export function keyChanges(options: KeyOptions): object {
-  const { name, models, allModels, markup, debug, expires, addresses, allAddresses, team, member, ...limits } = options;
+  const {
+    name,
+    models,
+    allModels,
+    markup,
+    debug,
+    expires,
+    addresses,
+    allAddresses,
+    team,
+    member,
+    requireTags,
+    ...limits
+  } = options;
   if (models !== undefined && allModels)
     throw new UsageError('--models and --all-models exclude each other; use only one.');
   if (addresses !== undefined && allAddresses)
@@ -83,9 +111,10 @@ export function keyChanges(options: KeyOptions): object {
       allowedAddresses: allAddresses ? null : addresses,
       teamId: orNull(team),
       memberId: orNull(member),
+      requiredTags: requiredTags(requireTags),
       ...limitFields(limits),
     },
-    'Give --name, --models, --all-models, --markup, --debug, --no-debug, --expires, --addresses, --all-addresses, --team, --member or a limit.',
+    'Give --name, --models, --all-models, --markup, --debug, --no-debug, --expires, --addresses, --all-addresses, --team, --member, --require-tags or a limit.',
   );
 }
 

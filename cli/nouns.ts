@@ -25,6 +25,8 @@ import {
   NEW_KEY,
   newKey,
   orNull,
+  REQUIRE_TAGS,
+  requiredTags,
   someOf,
   TO,
   toExpiry,
@@ -36,7 +38,7 @@ import newPlugin from './plugin';
 import { checkPrices, updatePrices } from './prices';
 import rolloutStatus, { pauseRollout, promoteRollout, resumeRollout, rollbackRollout } from './rollout';
 import recordUpstream from './upstreams';
-import { exportUsage, FILTERS, filtersOf } from './usage';
+import { exportUsage, FILTERS, filtersOf, showTags, usageTotals } from './usage';
 import { createUser, setPassword } from './users';
 
 const { ACCOUNT, BALANCE, KEY, USER, SANDBOX, ORPHAN, PLACE, UPSTREAM, TEST, ROLLOUT, RECORD, ATTEMPT } = columns;
@@ -124,7 +126,7 @@ export const NOUNS: Readonly<Record<string, Noun>> = {
       verb(
         'PATCH /admin/v1/keys/{keyId}',
         'update <key>',
-        'rename a key, or change its limits, team, member, markup, expiry, models and addresses; "none" removes',
+        'rename a key, or change its limits, team, member, required tags, markup, expiry, models and addresses; "none" removes',
         KEY,
         { options: KEY_CHANGES, body: keyChanges },
       ),
@@ -195,7 +197,8 @@ export const NOUNS: Readonly<Record<string, Noun>> = {
     summary: 'teams of an account, with the users and keys in them',
     verbs: [
       verb('POST /admin/v1/accounts/{accountId}/teams', 'create <account> <name>', 'create a team', TEAM, {
-        body: (_options, name) => ({ name }),
+        options: [REQUIRE_TAGS],
+        body: ({ requireTags }, name) => ({ name, requiredTags: requireTags }),
       }),
       verb(
         'GET /admin/v1/accounts/{accountId}/teams',
@@ -204,10 +207,17 @@ export const NOUNS: Readonly<Record<string, Noun>> = {
         TEAM,
         PAGES,
       ),
-      verb('PATCH /admin/v1/teams/{teamId}', 'update <team>', 'rename a team', TEAM, {
-        options: [option('--name <name>', 'its new name').makeOptionMandatory()],
-        body: ({ name }) => ({ name }),
-      }),
+      verb(
+        'PATCH /admin/v1/teams/{teamId}',
+        'update <team>',
+        'rename a team, or change the tags that its keys require; "none" removes them',
+        TEAM,
+        {
+          options: [option('--name <name>', 'its new name'), REQUIRE_TAGS],
+          body: ({ name, requireTags }) =>
+            someOf({ name, requiredTags: requiredTags(requireTags) }, 'Give --name or --require-tags.'),
+        },
+      ),
       verb(
         'PUT /admin/v1/teams/{teamId}/members/{userId}',
         'add <team> <member>',
@@ -361,8 +371,13 @@ export const NOUNS: Readonly<Record<string, Noun>> = {
           attempts: ({ attempts }) => attempts,
           session: ({ sessionId }) => sessionId,
           agent: ({ agentId }) => agentId,
+          'end user': ({ endUserId }) => endUserId,
+          team: ({ teamId }) => teamId,
+          member: ({ memberId }) => memberId,
+          tags: ({ tags }) => tags && showTags(tags),
         },
       ),
+      usageTotals,
       verb(
         'GET /admin/v1/usage/{requestId}/attempts',
         'attempts <request>',

@@ -1,8 +1,10 @@
 import { Option } from 'commander';
+import type { Answers } from '../shapes/answers';
 import { withQuery } from './client';
 import type { Verb } from './command';
 import { Failure } from './failure';
 import { FROM, TO, toTime } from './key-fields';
+import { type Columns, same, showList, showOne } from './output';
 
 export const FILTERS: readonly Option[] = [
   new Option('--account <id>', 'only of this account'),
@@ -13,6 +15,10 @@ export const FILTERS: readonly Option[] = [
   new Option('--status <code>', 'only with this HTTP status'),
   new Option('--session <id>', 'only of this session, as the client names it'),
   new Option('--agent <id>', 'only of this agent, as the client names it'),
+  new Option('--team <id>', 'only of keys that were in this team'),
+  new Option('--member <id>', 'only of keys that were of this member'),
+  new Option('--end-user <id>', 'only for this end user, as the client names it'),
+  new Option('--tags <tags>', 'only with these tags, such as customer=4711,project=a'),
 ];
 
 /** Returns the query of a usage request from the filters in the options. */
@@ -37,5 +43,41 @@ export const exportUsage: Verb = (noun, open) => {
     } catch (cause) {
       throw new Failure('The export was interrupted and is incomplete. Run it again.', { cause });
     }
+  });
+};
+
+/** Shows tags as a client sends them. */
+export function showTags(tags: Readonly<Record<string, unknown>>): string {
+  return Object.entries(tags)
+    .map(([name, value]) => `${name}=${value}`)
+    .join(',');
+}
+
+type Totals = Answers['GET /admin/v1/usage/totals'];
+
+const TOTALS: Columns<Totals> = {
+  ...same('calls', 'failed'),
+  'cost USD': ({ costUsd }) => costUsd,
+  'input tokens': ({ inputTokens }) => inputTokens,
+  'output tokens': ({ outputTokens }) => outputTokens,
+  'total tokens': ({ totalTokens }) => totalTokens,
+};
+
+const GROUP: Columns<NonNullable<Totals['groups']>[number]> = {
+  ...same('id', 'name', 'calls'),
+  'cost USD': ({ costUsd }) => costUsd,
+};
+
+export const usageTotals: Verb = (noun, open) => {
+  const command = noun
+    .command('totals')
+    .description('add up usage records, for example by customer: usage totals --account <id> --by tag:customer');
+  for (const filter of FILTERS) command.addOption(filter);
+  command.option('--by <what>', 'model, key, upstream, team, member, session, agent, endUser, or a tag as tag:NAME');
+  command.action(async (options: Readonly<Record<string, unknown>>, self) => {
+    const { client, output } = open(self);
+    const totals = await client.ask<Totals>('GET', withQuery('/usage/totals', filtersOf(options)));
+    if (totals.groups === undefined || output.json) return showOne(output, totals, TOTALS);
+    return showList(output, { items: totals.groups }, GROUP);
   });
 };

@@ -52,6 +52,7 @@ CREATE TABLE api_keys (
   excess_e8 bigint DEFAULT '0'::bigint NOT NULL,
   team_id uuid,
   member_id uuid,
+  required_tags jsonb,
   CONSTRAINT api_keys_pkey PRIMARY KEY (id),
   CONSTRAINT api_keys_hash_unique UNIQUE (hash),
   CONSTRAINT api_keys_account_id_foreign FOREIGN KEY (account_id) REFERENCES accounts(id),
@@ -416,6 +417,7 @@ CREATE TABLE sandboxes (
   provisioning_limit_ms integer NOT NULL,
   policy jsonb NOT NULL,
   metadata jsonb NOT NULL,
+  tags text,
   observed_state text NOT NULL,
   desired_state text,
   last_confirmed_state text,
@@ -550,6 +552,7 @@ CREATE TABLE teams (
   name text NOT NULL,
   created_at timestamp with time zone DEFAULT CURRENT_TIMESTAMP NOT NULL,
   deleted_at timestamp with time zone,
+  required_tags jsonb,
   CONSTRAINT teams_pkey PRIMARY KEY (id),
   CONSTRAINT teams_account_id_foreign FOREIGN KEY (account_id) REFERENCES accounts(id)
 );
@@ -617,17 +620,25 @@ CREATE TABLE usage_records (
   upstream_cost_e8 bigint,
   session_id text,
   agent_id text,
+  end_user_id text,
+  team_id uuid,
+  member_id uuid,
+  tags jsonb,
   report_id uuid,
   CONSTRAINT usage_records_once UNIQUE (request_id, created_at),
   CONSTRAINT usage_records_billing_check CHECK ((billing = ANY (ARRAY['actual'::text, 'estimated'::text, 'released'::text, 'partial'::text, 'expired'::text])))
 ) PARTITION BY RANGE (created_at);
 CREATE INDEX usage_records_by_account ON usage_records USING btree (account_id, created_at, request_id);
 CREATE INDEX usage_records_by_agent ON usage_records USING btree (agent_id, created_at) WHERE (agent_id IS NOT NULL);
+CREATE INDEX usage_records_by_end_user ON usage_records USING btree (end_user_id, created_at) WHERE (end_user_id IS NOT NULL);
 CREATE INDEX usage_records_by_failure ON usage_records USING btree (status, created_at, account_id) WHERE (status <> 200);
 CREATE INDEX usage_records_by_key ON usage_records USING btree (key_id, created_at);
+CREATE INDEX usage_records_by_member ON usage_records USING btree (member_id, created_at) WHERE (member_id IS NOT NULL);
 CREATE INDEX usage_records_by_model ON usage_records USING btree (COALESCE(model, model_requested), created_at, account_id);
 CREATE UNIQUE INDEX usage_records_by_reservation ON usage_records USING btree (rid, created_at) WHERE (rid IS NOT NULL);
 CREATE INDEX usage_records_by_session ON usage_records USING btree (session_id, created_at) WHERE (session_id IS NOT NULL);
+CREATE INDEX usage_records_by_tag ON usage_records USING gin (tags jsonb_path_ops) WHERE (tags IS NOT NULL);
+CREATE INDEX usage_records_by_team ON usage_records USING btree (team_id, created_at) WHERE (team_id IS NOT NULL);
 CREATE INDEX usage_records_by_time ON usage_records USING btree (created_at, request_id);
 CREATE INDEX usage_records_by_upstream ON usage_records USING btree (upstream, created_at, account_id);
 CREATE TRIGGER sum_usage_after_delete AFTER DELETE ON usage_records REFERENCING OLD TABLE AS removed FOR EACH STATEMENT EXECUTE FUNCTION sum_usage_after_delete();

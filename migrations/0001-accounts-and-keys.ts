@@ -30,6 +30,8 @@ export async function up(knex: Knex): Promise<void> {
     table.timestamp('created_at', { useTz: true }).notNullable().defaultTo(knex.fn.now());
     // A deleted team keeps its row, because its revoked keys and its spending still name it. Its name is free for another team.
     table.timestamp('deleted_at', { useTz: true });
+    // The names of the tags that every call of the team's keys must have.
+    table.jsonb('required_tags');
     table.unique(['account_id', 'name'], { predicate: knex.whereNull('deleted_at'), useConstraint: false });
     table.index(['account_id', 'id']);
   });
@@ -90,6 +92,8 @@ export async function up(knex: Knex): Promise<void> {
     // The team and the member (a row of `users`) to which the calls of the key belong.
     table.uuid('team_id').references('teams.id').index();
     table.uuid('member_id');
+    // The names of the tags that every call of the key must have, besides those that its team requires.
+    table.jsonb('required_tags');
     table.index(['account_id', 'id']);
     table.index(['id'], 'api_keys_excess_index', { predicate: knex.whereRaw("excess_e8 > 0 AND status = 'active'") });
   });

@@ -19,7 +19,8 @@ export async function up(knex: Knex): Promise<void> {
  *
  * `passes` lists the charged runs of models, each with its counts by meter. `flags` lists doubts about these counts. Both are null if the
  * token counts of the record already contain everything. `excess_e8` is what upstreams charged above the hold. A node may charge many calls
- * with one report; `report_id` names this report.
+ * with one report; `report_id` names this report. `team_id` and `member_id` are those of the key at the time of the call, and `tags` has the
+ * tags that the caller gave, by name.
  */
 async function createRecords(knex: Knex): Promise<void> {
   await knex.raw(`CREATE TABLE usage_records (
@@ -61,6 +62,10 @@ async function createRecords(knex: Knex): Promise<void> {
     upstream_cost_e8 bigint,
     session_id text,
     agent_id text,
+    end_user_id text,
+    team_id uuid,
+    member_id uuid,
+    tags jsonb,
     report_id uuid,
     CONSTRAINT usage_records_once UNIQUE (request_id, created_at)
   ) PARTITION BY RANGE (created_at)`);
@@ -90,6 +95,11 @@ const INDEXES: Readonly<Record<string, string>> = {
   failure: '(status, created_at, account_id) WHERE status <> 200',
   session: '(session_id, created_at) WHERE session_id IS NOT NULL',
   agent: '(agent_id, created_at) WHERE agent_id IS NOT NULL',
+  end_user: '(end_user_id, created_at) WHERE end_user_id IS NOT NULL',
+  team: '(team_id, created_at) WHERE team_id IS NOT NULL',
+  member: '(member_id, created_at) WHERE member_id IS NOT NULL',
+  // Any of the names may be filtered. Without these four, a rare value would read all records of an account's month: 0.5 s for 200,000.
+  tag: 'USING gin (tags jsonb_path_ops) WHERE tags IS NOT NULL',
 };
 
 const MEASURES = [

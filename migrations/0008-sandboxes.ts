@@ -41,6 +41,8 @@ export async function up(knex: Knex): Promise<void> {
     table.integer('provisioning_limit_ms').notNullable();
     table.jsonb('policy').notNullable();
     table.jsonb('metadata').notNullable();
+    // The tags that its creator gave, as `name=value` separated by spaces: the budgets of these tags pay its holds.
+    table.text('tags');
     table.text('observed_state').notNullable().checkIn(OBSERVED);
     table.text('desired_state').checkIn(['RUNNING', 'SUSPENDED', 'TERMINATED']);
     table.text('last_confirmed_state').checkIn(OBSERVED.filter((state) => state !== 'UNKNOWN'));

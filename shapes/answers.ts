@@ -32,6 +32,7 @@ export interface Answers {
     debug: boolean;
     teamId: string | null;
     memberId: string | null;
+    requiredTags: string[] | null;
     createdAt: string;
     expiresAt: string | null;
     allowedAddresses: string[] | null;
@@ -44,6 +45,7 @@ export interface Answers {
     accountId: string;
     name: string;
     members: string[];
+    requiredTags: string[] | null;
     createdAt: string;
   };
   /** @format DELETE /admin/v1/teams/{teamId} */
@@ -87,6 +89,7 @@ export interface Answers {
     allowedModels: string[] | null;
     teamId: string | null;
     memberId: string | null;
+    requiredTags: string[] | null;
     createdAt: string;
     expiresAt: string | null;
     allowedAddresses: string[] | null;
@@ -700,6 +703,27 @@ export interface Answers {
     items: Answers["GET /admin/v1/usage/{requestId}"][];
     nextCursor: string | null;
   };
+  "GET /admin/v1/usage/totals": {
+    calls: number;
+    failed: number;
+    costUsd: string;
+    inputTokens: number;
+    outputTokens: number;
+    cacheCreationTokens: number;
+    cacheReadTokens: number;
+    totalTokens: number;
+    firstTokenMs: {
+      p50: number | null;
+      p90: number | null;
+      p99: number | null;
+    };
+    groups?: {
+      id: string | null;
+      name: string;
+      calls: number;
+      costUsd: string;
+    }[];
+  };
   "GET /admin/v1/usage/{requestId}": {
     requestId: string;
     createdAt: string;
@@ -734,6 +758,10 @@ export interface Answers {
       | null;
     sessionId: string | null;
     agentId: string | null;
+    endUserId: string | null;
+    teamId: string | null;
+    memberId: string | null;
+    tags: Record<string, string> | null;
     accountId: string;
     rollout: string | null;
     rolloutStage: number | null;
@@ -1245,6 +1273,10 @@ export interface Answers {
         | null;
       sessionId: string | null;
       agentId: string | null;
+      endUserId: string | null;
+      teamId: string | null;
+      memberId: string | null;
+      tags: Record<string, string> | null;
     }[];
     nextCursor: string | null;
   };
@@ -1268,21 +1300,8 @@ export interface Answers {
       p99: (number | null)[];
     };
   };
-  "GET /console/api/usage/totals": {
-    calls: number;
-    failed: number;
-    costUsd: string;
-    inputTokens: number;
-    outputTokens: number;
-    cacheCreationTokens: number;
-    cacheReadTokens: number;
-    totalTokens: number;
-    firstTokenMs: {
-      p50: number | null;
-      p90: number | null;
-      p99: number | null;
-    };
-  };
+  /** @format GET /admin/v1/usage/totals */
+  "GET /console/api/usage/totals": Answers["GET /admin/v1/usage/totals"];
   "GET /console/api/usage/{requestId}": {
     requestId: string;
     createdAt: string;
@@ -1317,6 +1336,10 @@ export interface Answers {
       | null;
     sessionId: string | null;
     agentId: string | null;
+    endUserId: string | null;
+    teamId: string | null;
+    memberId: string | null;
+    tags: Record<string, string> | null;
     routing: {
       of: number;
       candidates: {
@@ -1445,6 +1468,7 @@ export interface Answers {
     debug: boolean;
     teamId: string | null;
     memberId: string | null;
+    requiredTags: string[] | null;
     createdAt: string;
     expiresAt: string | null;
     allowedAddresses: string[] | null;
@@ -1564,6 +1588,7 @@ export interface Answers {
     allowedModels: string[] | null;
     teamId: string | null;
     memberId: string | null;
+    requiredTags: string[] | null;
     createdAt: string;
     expiresAt: string | null;
     allowedAddresses: string[] | null;

@@ -14,15 +14,21 @@ interface Props {
   /** The chosen option; undefined means no filter. */
   readonly value: Option | undefined;
   readonly onChange: (value: string | undefined) => void;
+  /** Whether one option is always chosen. Otherwise the first option is `All`, which chooses nothing. */
+  readonly isNeeded?: boolean;
+  /** What the user may type, as the field shows it while it is empty. Default: `Search`. */
+  readonly hint?: string;
+  readonly align?: 'end';
   /** Returns the options that match the typed words. */
   readonly find: (words: string) => Promise<readonly Option[]>;
 }
 
 /** A filter with a search field in a popover, so that users can choose from thousands of values. */
-export function Picker({ label, value, onChange, find }: Props) {
+export function Picker({ label, value, onChange, isNeeded = false, hint = 'Search', align, find }: Props) {
   return (
     <Popover
       look={value === undefined ? 'button filter' : 'button filter is-set'}
+      align={align}
       label={
         <>
           <span class={value === undefined ? '' : 'quiet'}>{label}</span>
@@ -35,6 +41,8 @@ export function Picker({ label, value, onChange, find }: Props) {
         <Choices
           label={label}
           value={value?.value}
+          isNeeded={isNeeded}
+          hint={hint}
           find={find}
           onChoose={(chosen) => {
             onChange(chosen);
@@ -49,11 +57,13 @@ export function Picker({ label, value, onChange, find }: Props) {
 interface ChoicesProps {
   readonly label: string;
   readonly value: string | undefined;
+  readonly isNeeded: boolean;
+  readonly hint: string;
   readonly find: Props['find'];
   readonly onChoose: (value: string | undefined) => void;
 }
 
-function Choices({ label, value, find, onChoose }: ChoicesProps) {
+function Choices({ label, value, isNeeded, hint, find, onChoose }: ChoicesProps) {
   const [words, setWords] = useState('');
   const [found, setFound] = useState<readonly Option[]>();
   const [at, setAt] = useState(0);
@@ -84,7 +94,8 @@ function Choices({ label, value, find, onChoose }: ChoicesProps) {
     list.current?.querySelector(`[data-at="${at}"]`)?.scrollIntoView({ block: 'nearest' });
   }, [at]);
 
-  const all: readonly Option[] = words === '' ? [{ value: '', text: 'All' }, ...(found ?? [])] : (found ?? []);
+  const isWhole = words === '' && !isNeeded;
+  const all: readonly Option[] = isWhole ? [{ value: '', text: 'All' }, ...(found ?? [])] : (found ?? []);
   const choose = (option: Option | undefined) => {
     if (option !== undefined) onChoose(option.value === '' ? undefined : option.value);
   };
@@ -112,7 +123,7 @@ function Choices({ label, value, find, onChoose }: ChoicesProps) {
           aria-controls={id}
           aria-activedescendant={all[at] === undefined ? undefined : `${id}-${at}`}
           aria-autocomplete="list"
-          placeholder="Search"
+          placeholder={hint}
           autocomplete="off"
           spellcheck={false}
           value={words}

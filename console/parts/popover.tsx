@@ -6,7 +6,7 @@ interface Props {
   /** The accessible name of the button, if the visible label is not clear enough. */
   readonly name?: string;
   readonly look?: string;
-  readonly align?: 'end';
+  readonly align?: 'end' | undefined;
   readonly up?: boolean;
   readonly children: (close: () => void) => ComponentChildren;
 }

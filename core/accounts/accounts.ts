@@ -110,12 +110,23 @@ export async function changeAccountRow(
     await writeAudit(transaction, { actor, ...audited, before: previous, after });
     const isScopeChanged = after.name !== before.name && (await renameScope(transaction, accountId));
     if (after.markup === before.markup) return { changedKeys: [], isScopeChanged };
-    const keys: { id: string }[] = await transaction('api_keys')
-      .where({ account_id: accountId, status: 'active' })
-      .update({ rev: transaction.raw('rev + 1'), changed_at: transaction.fn.now() })
-      .returning('id');
-    return { changedKeys: keys.map(({ id }) => id), isScopeChanged };
+    return { changedKeys: await raiseKeysOf(transaction, { account_id: accountId }), isScopeChanged };
   });
+}
+
+/**
+ * Counts a change that concerns all active keys of an account or a team in their revisions, and returns their ids. The caller holds the
+ * lock of the account, and then sends each key with `pushKey`.
+ */
+export async function raiseKeysOf(
+  transaction: Knex.Transaction,
+  owner: { readonly account_id: string } | { readonly team_id: string },
+): Promise<readonly string[]> {
+  const keys: { id: string }[] = await transaction('api_keys')
+    .where({ ...owner, status: 'active' })
+    .update({ rev: transaction.raw('rev + 1'), changed_at: transaction.fn.now() })
+    .returning('id');
+  return keys.map(({ id }) => id);
 }
 
 /** Counts a new name of an account in the revision of its scope. Returns false if the account never had budgets, and so has no scope. */

@@ -36,10 +36,11 @@ export interface ApiKeys {
   /** Records that this node has just created a key. Requests then find the key at once, even if it was cached as unknown. */
   made(shown: string): void;
   /**
-   * Confirms the key of a call without a hold, and counts the call towards the key's limit per minute.
+   * Confirms the key of a call without a hold, counts the call towards the key's limit per minute, and returns the key with its newest
+   * settings.
    * @throws GatewayError as `confirm` does; KEY_RATE_LIMITED if the limit was already reached
    */
-  countCall(key: CallKey): Promise<void>;
+  countCall(key: CallKey): Promise<CallKey>;
   /**
    * Confirms the key of a request to the gateway's own API, and counts the request.
    * @throws GatewayError as `confirm` does; KEY_RATE_LIMITED if the key has sent too many requests
@@ -158,10 +159,11 @@ export function openApiKeys({
     countCall: async (key) => {
       const state = await askLedger(() => ledger.readKey(key));
       if (state?.status !== 'active') throw invalidKey();
-      remember(key, state.settings);
-      if (state.callsPerMinute === undefined) return;
+      const newest = remember(key, state.settings);
+      if (state.callsPerMinute === undefined) return newest;
       const counted = await askLedger(() => ledger.countRefused(key));
       if (counted.outcome === 'rate_limited') throw rateLimited(counted.retryAfterMs);
+      return newest;
     },
 
     admitRequest: async (key) => {

@@ -11,6 +11,7 @@ import {
   limitsOfRow,
   showLimits,
 } from '../ledger/limit-fields';
+import { requiredTagsOf, requiredTagsSql } from '../ledger/required-tags';
 import { limitsSql } from '../ledger/scope-rows';
 import { LIMIT_WINDOWS, type LimitTexts, ownersOf } from '../ledger/scopes';
 import { askLedger } from '../ledger/unavailable';
@@ -47,6 +48,8 @@ export interface AccountKey {
   /** The team and the member (a user) of the account to which the key's calls belong; undefined for none. */
   readonly teamId: string | undefined;
   readonly memberId: string | undefined;
+  /** The names of the tags that every call of the key must have; undefined for none. Its team may require more. */
+  readonly requiredTags: readonly string[] | undefined;
   readonly createdAt: Date;
   readonly expiresAt: Date | undefined;
   /** The client addresses and ranges that may use the key; undefined for all. */
@@ -65,6 +68,7 @@ interface KeyChanges extends KeyLimitChanges {
   readonly debug?: boolean | undefined;
   readonly teamId?: string | null | undefined;
   readonly memberId?: string | null | undefined;
+  readonly requiredTags?: readonly string[] | null | undefined;
   readonly expiresAt?: Date | null | undefined;
   readonly allowedAddresses?: readonly string[] | null | undefined;
 }
@@ -75,6 +79,12 @@ interface NewKey extends KeyChanges {
 
 /** The stores, and the limits on creating keys. */
 type KeyMaker = Stores & { readonly keys: { readonly rates: KeyRates } };
+
+/** The settings that a key has from its account and its team besides its own. */
+interface Inherited {
+  readonly markup: string | null;
+  readonly requiredTags: readonly string[] | null;
+}
 
 type Marked = { readonly markup: string | null } | undefined;
 
@@ -91,6 +101,7 @@ interface KeyRow extends KeyLimitColumns, AccessColumns {
   readonly debug: boolean;
   readonly team_id: string | null;
   readonly member_id: string | null;
+  readonly required_tags: readonly string[] | null;
   readonly created_at: Date;
   readonly revoked_at: Date | null;
 }
@@ -127,6 +138,7 @@ export async function createKey(
     debug: wanted.debug ?? false,
     team_id: wanted.teamId ?? null,
     member_id: wanted.memberId ?? null,
+    required_tags: wanted.requiredTags ?? null,
     expires_at: wanted.expiresAt ?? null,
     allowed_addresses: wanted.allowedAddresses ?? null,
     previous_hash: null,
@@ -140,12 +152,13 @@ export async function createKey(
     const account = await (rates.maxKeys === undefined ? lock.forShare() : lock.forUpdate()).first<Marked>('markup');
     await assertRoom(transaction, accountId, rates);
     await checkOwners(transaction, plain);
-    // Nodes do not read a key with revision 0; they assume default settings. A key with a model list, a markup, an access rule, a team or a member
-    // has revision 1, so that nodes read it.
+    // Nodes do not read a key with revision 0; they assume default settings. A key with a model list, a markup, an access rule, a team, a member
+    // or required tags has revision 1, so that nodes read it.
     const isPlain =
       plain.allowed_models === null &&
       plain.team_id === null &&
       plain.member_id === null &&
+      plain.required_tags === null &&
       (plain.markup ?? account?.markup ?? null) === null &&
       accessOf(plain).access === undefined;
     const made = { ...plain, rev: isPlain ? 0 : 1 };
@@ -204,7 +217,7 @@ export async function updateKey(
 ): Promise<AccountKey> {
   await changeKey(stores, keyId, { actor, action: 'key.update' }, async (before, transaction) => {
     assertActive(before);
-    const { name, markup, debug, expiresAt, allowedModels, allowedAddresses, teamId, memberId } = changes;
+    const { name, markup, debug, expiresAt, allowedModels, allowedAddresses, teamId, memberId, requiredTags } = changes;
     const owners = {
       team_id: teamId === undefined ? before.team_id : teamId,
       member_id: memberId === undefined ? before.member_id : memberId,
@@ -219,6 +232,7 @@ export async function updateKey(
       debug: debug ?? before.debug,
       expires_at: expiresAt === undefined ? before.expires_at : expiresAt,
       allowed_addresses: allowedAddresses === undefined ? before.allowed_addresses : allowedAddresses,
+      required_tags: requiredTags === undefined ? before.required_tags : requiredTags,
     };
   });
   return withMoney(stores, await pushKey(stores, keyId));
@@ -410,7 +424,12 @@ export async function pushKey({ database, ledger }: Stores, keyId: string): Prom
   return database.transaction(async (transaction) => {
     const row = await lockKey(transaction, keyId);
     const { rev, name, markup, account_id: accountId } = row;
-    const owner = await transaction('accounts').where({ id: accountId }).first<Marked>('markup');
+    const { rows } = await transaction.raw<{ rows: [Inherited] }>(
+      `SELECT account.markup, ${requiredTagsSql('key')} AS "requiredTags"
+       FROM api_keys AS key JOIN accounts AS account ON account.id = key.account_id WHERE key.id = :keyId`,
+      { keyId },
+    );
+    const [owner] = rows;
     await askLedger(() =>
       ledger.setKey({
         accountId,
@@ -422,9 +441,10 @@ export async function pushKey({ database, ledger }: Stores, keyId: string): Prom
           rev,
           name,
           allowedModels: row.allowed_models ?? undefined,
-          markup: markup ?? owner?.markup ?? undefined,
+          markup: markup ?? owner.markup ?? undefined,
           ...accessOf(row),
           ...ownersOf({ teamId: row.team_id, memberId: row.member_id }),
+          ...requiredTagsOf(owner),
         },
       }),
     );
@@ -474,6 +494,7 @@ async function withMoney({ calls }: Stores, row: KeyRow): Promise<AccountKey> {
     debug: row.debug,
     teamId: row.team_id ?? undefined,
     memberId: row.member_id ?? undefined,
+    requiredTags: row.required_tags ?? undefined,
     createdAt: row.created_at,
     expiresAt: row.expires_at ?? undefined,
     allowedAddresses: row.allowed_addresses ?? undefined,
@@ -486,18 +507,20 @@ async function withMoney({ calls }: Stores, row: KeyRow): Promise<AccountKey> {
 function audited(row: KeyRow): object {
   const { name, status, allowed_models, markup, debug, expires_at: expiresAt, allowed_addresses } = row;
   const access = { expiresAt, allowedAddresses: allowed_addresses };
-  const settings = { allowedModels: allowed_models, markup, debug, teamId: row.team_id, memberId: row.member_id };
+  const owners = { teamId: row.team_id, memberId: row.member_id, requiredTags: row.required_tags };
+  const settings = { allowedModels: allowed_models, markup, debug, ...owners };
   return { name, status, ...showLimits(limitsOfRow(row)), ...settings, ...access };
 }
 
 /** Returns the column values of a row, without the limits that are budgets. Lists become JSON text, because the columns are JSON. */
 function columnsOf({ limits: _budgets, ...row }: Partial<KeyRow>): object {
   const asJson = (texts: readonly string[] | null) => (texts === null ? null : JSON.stringify(texts));
-  const { allowed_models: models, allowed_addresses: addresses } = row;
+  const { allowed_models: models, allowed_addresses: addresses, required_tags: tags } = row;
   return {
     ...row,
     ...(models !== undefined && { allowed_models: asJson(models) }),
     ...(addresses !== undefined && { allowed_addresses: asJson(addresses) }),
+    ...(tags !== undefined && { required_tags: asJson(tags) }),
   };
 }
 

@@ -3,8 +3,9 @@ import { fail, type GatewayError } from '../base/errors';
 import { newId } from '../base/ids';
 import { writeAudit } from '../storage/audit';
 import { newestPage, type Page, type PageRequest, UUID } from '../storage/page';
-import { lockAccount, naming, requireAccount, type Stores } from './accounts';
+import { lockAccount, naming, raiseKeysOf, requireAccount, type Stores } from './accounts';
 import { deleteBudgetsOf } from './budgets';
+import { pushKey } from './keys';
 import { lockScope, pushScope, raiseScope, requireMember } from './scopes';
 
 /** A team of an account. Keys that belong to it spend its budgets, and users are its members. */
@@ -14,13 +15,24 @@ export interface Team {
   readonly name: string;
   /** The ids of its members, which are users of the account. */
   readonly members: readonly string[];
+  /** The names of the tags that every call of its keys must have; undefined for none. */
+  readonly requiredTags: readonly string[] | undefined;
   readonly createdAt: Date;
 }
+
+interface NewTeam {
+  readonly name: string;
+  readonly requiredTags?: readonly string[] | null | undefined;
+}
+
+/** Changes of a team. A member that is absent is not changed; null removes the value. */
+type TeamChanges = Partial<NewTeam>;
 
 interface TeamRow {
   readonly id: string;
   readonly account_id: string;
   readonly name: string;
+  readonly required_tags: readonly string[] | null;
   readonly created_at: Date;
   readonly deleted_at: Date | null;
 }
@@ -38,17 +50,17 @@ const WHOLE = `teams.*, ARRAY(
 export async function createTeam(
   stores: Stores,
   accountId: string,
-  { name }: { readonly name: string },
+  { name, requiredTags = null }: NewTeam,
   actor: string,
 ): Promise<Team> {
-  const row = { id: newId(), account_id: accountId, name, created_at: new Date() };
+  const row = { id: newId(), account_id: accountId, name, required_tags: requiredTags, created_at: new Date() };
   await stores.database.transaction(async (transaction) => {
     await lockAccount(transaction, accountId);
     await assertNameFree(transaction, row);
-    await transaction('teams').insert(row);
+    await transaction('teams').insert({ ...row, required_tags: asJson(requiredTags) });
     await transaction('scopes').insert({ scope: scopeOf(row.id), account_id: accountId });
     const subject = subjectOf(row.id);
-    await writeAudit(transaction, { actor, action: 'team.create', subject, after: { accountId, name } });
+    await writeAudit(transaction, { actor, action: 'team.create', subject, after: { accountId, name, requiredTags } });
   });
   await pushTeam(stores, row.id);
   return toTeam({ ...row, deleted_at: null, members: [] });
@@ -64,27 +76,41 @@ export async function listTeams(database: Knex, accountId: string, asked: PageRe
   return newestPage(query, asked, async (row: WholeTeamRow) => toTeam(row));
 }
 
-/** Renames a team. @throws NOT_FOUND, LEDGER_UNAVAILABLE; CONFLICT if another team of the account has this name */
-export async function renameTeam(
-  stores: Stores,
-  teamId: string,
-  { name }: { readonly name: string },
-  actor: string,
-): Promise<Team> {
+/**
+ * Renames a team or changes the tags that it requires. New required tags are sent to the ledger key by key, and hold on every node once the
+ * promise resolves. If sending fails, the sweeper sends the remaining keys.
+ * @throws NOT_FOUND, LEDGER_UNAVAILABLE; CONFLICT if another team of the account has this name
+ */
+export async function updateTeam(stores: Stores, teamId: string, changes: TeamChanges, actor: string): Promise<Team> {
   const { account_id: accountId } = await readTeam(stores.database, teamId);
-  await stores.database.transaction(async (transaction) => {
+  const changedKeys = await stores.database.transaction(async (transaction) => {
     // Names are chosen under the lock of the account, so that two requests cannot choose the same one.
     await lockAccount(transaction, accountId);
     const before = await lockTeam(transaction, teamId);
-    if (before.name === name) return;
-    await assertNameFree(transaction, { id: teamId, account_id: accountId, name });
-    await transaction('teams').where({ id: teamId }).update({ name });
-    await raiseScope(transaction, scopeOf(teamId));
-    const audited = { before: { name: before.name }, after: { name } };
+    const { name = before.name, requiredTags = before.required_tags } = changes;
+    const isRenamed = name !== before.name;
+    const isTagged = JSON.stringify(requiredTags) !== JSON.stringify(before.required_tags);
+    if (!isRenamed && !isTagged) return [];
+    if (isRenamed) {
+      await assertNameFree(transaction, { id: teamId, account_id: accountId, name });
+      await raiseScope(transaction, scopeOf(teamId));
+    }
+    await transaction('teams')
+      .where({ id: teamId })
+      .update({ name, required_tags: asJson(requiredTags) });
+    const audited = { before: auditedTeam(before), after: { name, requiredTags } };
     await writeAudit(transaction, { actor, action: 'team.update', subject: subjectOf(teamId), ...audited });
+    return isTagged ? raiseKeysOf(transaction, { team_id: teamId }) : [];
   });
-  await pushTeam(stores, teamId);
+  await naming({ teamId }, async () => {
+    await pushScope(stores, scopeOf(teamId));
+    for (const id of changedKeys) await pushKey(stores, id);
+  });
   return toTeam(await readTeam(stores.database, teamId));
+}
+
+function auditedTeam({ name, required_tags: requiredTags }: TeamRow): object {
+  return { name, requiredTags };
 }
 
 /**
@@ -94,7 +120,7 @@ export async function renameTeam(
  */
 export async function deleteTeam(stores: Stores, teamId: string, actor: string): Promise<Team> {
   const deleted = await stores.database.transaction(async (transaction) => {
-    const { account_id: accountId, name } = await lockTeam(transaction, teamId);
+    const { account_id: accountId } = await lockTeam(transaction, teamId);
     await assertNoKeys(transaction, teamId);
     const row = await readTeam(transaction, teamId);
     const scope = scopeOf(teamId);
@@ -103,7 +129,7 @@ export async function deleteTeam(stores: Stores, teamId: string, actor: string):
     await transaction('team_members').where({ team_id: teamId }).delete();
     await transaction('teams').where({ id: teamId }).update({ deleted_at: transaction.fn.now() });
     await raiseScope(transaction, scope);
-    const before = { accountId, name, members: row.members };
+    const before = { accountId, ...auditedTeam(row), members: row.members };
     await writeAudit(transaction, { actor, action: 'team.delete', subject: subjectOf(teamId), before });
     return row;
   });
@@ -202,8 +228,14 @@ function noTeam(): GatewayError {
   return fail('NOT_FOUND', { message: 'The team does not exist.' });
 }
 
-function toTeam({ id, account_id: accountId, name, members, created_at: createdAt }: WholeTeamRow): Team {
-  return { id, accountId, name, members, createdAt };
+function toTeam(row: WholeTeamRow): Team {
+  const { id, account_id: accountId, name, members, required_tags: requiredTags, created_at: createdAt } = row;
+  return { id, accountId, name, members, requiredTags: requiredTags ?? undefined, createdAt };
+}
+
+/** Returns a list as JSON text, because its column is JSON. */
+function asJson(texts: readonly string[] | null): string | null {
+  return texts === null ? null : JSON.stringify(texts);
 }
 
 function scopeOf(teamId: string): string {

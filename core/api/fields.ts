@@ -1,5 +1,6 @@
 import { fail } from '../base/errors';
 import { formatUsd, parseUsd } from '../base/money';
+import { GATEWAY_TAGS, isGatewayTag, MAX_TAGS, TAG_NAME } from '../calls/tags';
 import { readTime } from '../http/query';
 
 /** A text that a person enters. It must not contain control characters or characters that Postgres cannot store. */
@@ -29,6 +30,24 @@ export const ID = {
 export const PASSWORD = { ...TEXT, minLength: 12 } as const;
 
 export const ALLOWED_MODELS = { type: 'array', minItems: 1, maxItems: 1_000, uniqueItems: true, items: TEXT } as const;
+
+/** Names of tags that every call must have: those that the caller gives, and those that the gateway itself sets. */
+export const REQUIRED_TAGS = {
+  description: 'Tags that every call must have: at most 4 of `X-SVC-Tags`, and `session`, `agent`, `end_user`.',
+  type: 'array',
+  minItems: 1,
+  maxItems: MAX_TAGS + GATEWAY_TAGS.length,
+  uniqueItems: true,
+  items: { type: 'string', pattern: TAG_NAME, 'x-expected': 'a name of a tag such as customer' },
+  example: ['customer'],
+} as const;
+
+/** Reads the names of required tags. @throws INVALID_FIELD if no call could have all of them */
+export function readRequiredTags<T extends readonly string[] | null | undefined>(names: T): T {
+  if ((names ?? []).filter((name) => !isGatewayTag(name)).length <= MAX_TAGS) return names;
+  const message = `requiredTags: expected at most ${MAX_TAGS} names besides ${GATEWAY_TAGS.join(', ')}, because a call has no more`;
+  throw fail('INVALID_FIELD', { param: 'requiredTags', message });
+}
 
 /** Reads an amount of USD into E8. @throws GatewayError INVALID_FIELD that names the field */
 export function readAmount(field: string, text: string): bigint {

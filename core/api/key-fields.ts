@@ -9,7 +9,7 @@ import {
   type ShownKeyLimits,
   showLimits,
 } from '../ledger/limit-fields';
-import { ALLOWED_MODELS, AMOUNT, ID, readAmount, readComingTime, showUsd, TEXT, TIME } from './fields';
+import { ALLOWED_MODELS, AMOUNT, ID, REQUIRED_TAGS, readAmount, readComingTime, showUsd, TEXT, TIME } from './fields';
 
 /** The fields of API keys in requests and answers of the admin API and the console. */
 
@@ -34,6 +34,7 @@ export const NEW_KEY_FIELDS = {
   allowedAddresses: ADDRESSES,
   teamId: ID,
   memberId: ID,
+  requiredTags: REQUIRED_TAGS,
 } as const;
 
 /** The fields of a request that changes a key; null removes a value. */
@@ -48,6 +49,7 @@ export const KEY_CHANGE_FIELDS = {
   allowedAddresses: { ...ADDRESSES, type: ['array', 'null'] },
   teamId: { ...ID, type: ['string', 'null'] },
   memberId: { ...ID, type: ['string', 'null'] },
+  requiredTags: { ...REQUIRED_TAGS, type: ['array', 'null'] },
 } as const;
 
 /** The body of a request that rotates a key's secret. */
@@ -108,6 +110,7 @@ export function showKey(key: AccountKey) {
     debug: key.debug,
     teamId: key.teamId ?? null,
     memberId: key.memberId ?? null,
+    requiredTags: key.requiredTags ?? null,
     createdAt: key.createdAt.toISOString(),
     expiresAt: key.expiresAt?.toISOString() ?? null,
     allowedAddresses: key.allowedAddresses ?? null,
@@ -131,6 +134,7 @@ export const KEY = {
   debug: shape.yes,
   teamId: orNull(shape.uuid),
   memberId: orNull(shape.uuid),
+  requiredTags: orNull(shape.texts),
   createdAt: shape.time,
   expiresAt: orNull(shape.time),
   allowedAddresses: orNull(shape.texts),

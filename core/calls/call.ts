@@ -26,6 +26,7 @@ import { upstreamSocketOf } from '../wire/inner-connection';
 import type { UpstreamSocket } from '../wire/upstream-socket';
 import type { CallTrace, MadeAttempt } from './made-attempt';
 import type { NewIds } from './new-ids';
+import type { CallTags } from './tags';
 import type { VendorResource } from './vendor-resources';
 
 /** The call as the upstream gets it; the policy model-request writes this call field. The policy reserve-settle may lower the output limit in it. */
@@ -42,6 +43,10 @@ export interface ModelRequest extends UpstreamCall, AskedFor {
   readonly refusesUnpriced?: boolean;
   /** The number of inputs of an embeddings call, each up to the context window; undefined for other calls. */
   readonly inputs?: number | undefined;
+  /** The end user whom the body names, in the form of records; undefined if it names none. */
+  readonly endUser?: string | undefined;
+  /** All tags of the call for the ledger (`ReserveRequest.tags`); undefined without tags. */
+  readonly tags?: string | undefined;
   /** The upstream and credential of the vendor objects that the call names; undefined if it names none. */
   readonly kept?: PinnedPlace | undefined;
   /**
@@ -269,9 +274,14 @@ export interface CallFacts {
   readonly made: MadeAttempt[];
   /** The id of the hold; set once the ledger has accepted the hold. From then on, the settlement writes the usage record. */
   reservationId: string | undefined;
-  /** The ids of the session and the agent as the usage record stores them (`SessionIds.recorded`). The policy model-request sets them. */
+  /**
+   * The ids of the session and the agent (`SessionIds.recorded`), the end user and the caller's own tags (core/calls/tags.ts), as the usage
+   * record stores them. The policy model-request sets them.
+   */
   sessionId: string | undefined;
   agentId: string | undefined;
+  endUserId: string | undefined;
+  tags: CallTags | undefined;
   /** How the call was charged. The policy reserve-settle sets it; undefined if there was no reservation. */
   billing: Ending['billing'] | undefined;
   usage: Usage | undefined;
@@ -328,6 +338,8 @@ export class Call implements Partial<CallFields> {
     reservationId: undefined,
     sessionId: undefined,
     agentId: undefined,
+    endUserId: undefined,
+    tags: undefined,
     billing: undefined,
     usage: undefined,
     costE8: 0n,

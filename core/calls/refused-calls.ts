@@ -135,10 +135,10 @@ class SummedRefusals {
       group.recorded += 1;
       return 'single';
     }
-    // The sum of several calls has no `firstTokenMs`, because the calls have different times. It has no session, because the calls may belong to
-    // several sessions.
+    // The sum of several calls has nothing in which they may differ: no `firstTokenMs`, session, agent, end user or tags.
     const unlike = { firstTokenMs: undefined, sessionId: undefined, agentId: undefined };
-    group.sum = { ...(group.sum ?? record), ...unlike, calls: (group.sum?.calls ?? 0) + 1 };
+    const unnamed = { endUserId: undefined, tags: undefined };
+    group.sum = { ...(group.sum ?? record), ...unlike, ...unnamed, calls: (group.sum?.calls ?? 0) + 1 };
     return 'summed';
   }
 

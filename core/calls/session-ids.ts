@@ -1,6 +1,7 @@
 import { createHmac } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Knex } from 'knex';
+import { parseJson } from '../base/parse-json';
 
 /** The headers in which Claude Code, Codex and OpenCode send their session id. The first one present is used. */
 const SESSION_HEADERS = ['x-claude-code-session-id', 'session-id', 'x-session-id', 'x-session-affinity'] as const;
@@ -21,19 +22,26 @@ export function agentOf(headers: IncomingHttpHeaders): string | undefined {
 
 /** The session id in `user_<device>_account_<uuid>_session_<uuid>`, which some versions of Claude Code send instead of JSON. */
 const JOINED = /^user_.*_session_(.+)$/s;
+/** The beginning of that text, also without a session. */
+const DEVICE = /^user_[0-9a-f]{64}_/;
 
-/** Returns the session id within `metadata.user_id`, which also names device and account. `metadata` is the member's JSON text. */
-export function sessionInMetadata(metadata: string | undefined): string | undefined {
-  if (metadata === undefined) return undefined;
-  const userId = textIn(memberOf(JSON.parse(metadata), 'user_id'));
-  if (userId === undefined) return undefined;
-  if (!userId.startsWith('{')) return JOINED.exec(userId)?.[1];
-  try {
-    return textIn(memberOf(JSON.parse(userId), 'session_id'));
-  } catch {
-    return undefined;
-  }
+/** What `metadata.user_id` names: the session in the forms of Claude Code, which also name device and account, or else the end user. */
+interface NamedInMetadata {
+  readonly session?: string | undefined;
+  readonly endUser?: string | undefined;
 }
+
+/** Returns what `metadata.user_id` names. `metadata` is the member's JSON text. */
+export function namedInMetadata(metadata: string | undefined): NamedInMetadata {
+  const userId = metadata === undefined ? undefined : textIn(memberOf(JSON.parse(metadata), 'user_id'));
+  if (userId === undefined) return NOTHING_NAMED;
+  const object = userId.startsWith('{') ? parseJson(userId) : undefined;
+  const session = textIn(memberOf(object, 'session_id')) ?? JOINED.exec(userId)?.[1];
+  const isOfClaudeCode = session !== undefined || memberOf(object, 'device_id') !== undefined || DEVICE.test(userId);
+  return isOfClaudeCode ? { session } : { endUser: userId };
+}
+
+const NOTHING_NAMED: NamedInMetadata = {};
 
 function memberOf(value: unknown, name: string): unknown {
   return typeof value === 'object' && value !== null ? (value as Record<string, unknown>)[name] : undefined;
@@ -45,7 +53,8 @@ function textIn(value: unknown): string | undefined {
 
 const CACHE_NAME_CHARACTERS = 32;
 
-const PLAIN = /^[A-Za-z0-9._:-]{1,64}$/;
+/** The form of ids that records have unchanged. */
+export const PLAIN_ID = /^[A-Za-z0-9._:-]{1,64}$/;
 
 /** Converts clients' session ids and cache names to the forms that the gateway records or sends. The result is the same on every node and after a restart. */
 export class SessionIds {
@@ -60,7 +69,7 @@ export class SessionIds {
    * recorded id stays unchanged when it is recorded again.
    */
   recorded(id: string): string {
-    if (PLAIN.test(id)) return id;
+    if (PLAIN_ID.test(id)) return id;
     return `hash:${createHmac('sha256', this.#secret).update(id).digest('base64url')}`;
   }
 

@@ -12,6 +12,7 @@ import {
   type Usage,
 } from '../catalog/usage';
 import type { RecordedFields } from '../catalog/usage-fields';
+import type { KeySettings } from '../ledger/ledger';
 import type { Call, CallFields, RoutingFacts } from './call';
 import { attemptCostE14, type MadeAttempt, recordedAttempt, recordedPass } from './made-attempt';
 
@@ -57,12 +58,21 @@ type HeldMember =
   | 'stream'
   | 'configRevision'
   | 'sessionId'
-  | 'agentId';
+  | 'agentId'
+  | 'endUserId'
+  | 'teamId'
+  | 'memberId'
+  | 'tags';
 type EndOfRecord = Omit<UsageRecord, HeldMember>;
 
-/** Returns the usage record of a call as it is now. A call without a valid key has no record. */
-export function usageRecord(call: Recordable, recorded: RecordedUsage, configRevision: string): UsageRecord {
-  const facts = JSON.parse(factsOfHold(call, configRevision)) as Pick<UsageRecord, HeldMember>;
+/** Returns the usage record of a call as it is now, with the team and the member of these settings. A call without a valid key has no record. */
+export function usageRecord(
+  call: Recordable,
+  recorded: RecordedUsage,
+  configRevision: string,
+  settings?: KeySettings,
+): UsageRecord {
+  const facts = JSON.parse(factsOfHold(call, configRevision, settings)) as Pick<UsageRecord, HeldMember>;
   return { ...facts, ...endOfRecord(call, recorded) };
 }
 
@@ -110,8 +120,11 @@ function endOfRecord(
   };
 }
 
-/** Returns as JSON what is known of a call before its end. It is the beginning of its usage record, and the whole record if the hold expires. */
-export function factsOfHold(call: Recordable, configRevision: string): string {
+/**
+ * Returns as JSON what is known of a call before its end. It is the beginning of its usage record, and the whole record if the hold expires.
+ * `settings` are those of the call's key, which name its team and member.
+ */
+export function factsOfHold(call: Recordable, configRevision: string, settings = call.key?.settings): string {
   const { facts, key, request } = call;
   const { intent } = facts.routing;
   // Members whose values contain only safe characters are written without JSON encoding. This saves time, because this text is written for each call
@@ -123,6 +136,10 @@ export function factsOfHold(call: Recordable, configRevision: string): string {
   text += `,"stream":${request?.stream ?? false},"configRevision":${quoted(configRevision)}`;
   if (facts.sessionId !== undefined) text += `,"sessionId":${JSON.stringify(facts.sessionId)}`;
   if (facts.agentId !== undefined) text += `,"agentId":${JSON.stringify(facts.agentId)}`;
+  if (facts.endUserId !== undefined) text += `,"endUserId":${JSON.stringify(facts.endUserId)}`;
+  if (settings?.teamId !== undefined) text += `,"teamId":${JSON.stringify(settings.teamId)}`;
+  if (settings?.memberId !== undefined) text += `,"memberId":${JSON.stringify(settings.memberId)}`;
+  if (facts.tags !== undefined) text += `,"tags":${JSON.stringify(facts.tags)}`;
   if (intent !== undefined) text += `,"routing":${JSON.stringify({ candidates: [], of: 0, attempts: [], intent })}`;
   return `${text}}`;
 }

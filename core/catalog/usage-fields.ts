@@ -111,6 +111,13 @@ const USAGE_FIELDS = {
   // The session and the agent that the client names, in the form of `SessionIds.recorded`.
   sessionId: field('session_id', 'text', shape.text, MAYBE),
   agentId: field('agent_id', 'text', shape.text, MAYBE),
+  // The end user for whom the call was.
+  endUserId: field('end_user_id', 'text', shape.text, MAYBE),
+  // The team and the member of the key at the time of the call.
+  teamId: field('team_id', 'uuid', shape.uuid, MAYBE),
+  memberId: field('member_id', 'uuid', shape.uuid, MAYBE),
+  // The tags that the caller gave the call (core/calls/tags.ts).
+  tags: field('tags', 'jsonb', mapOf(shape.text), MAYBE),
   accountId: field('account_id', 'uuid', shape.uuid, { audience: 'operators' }),
   // The rollout that includes the call, its stage at that time, and the call's group.
   rollout: field('rollout', 'text', shape.text, OPERATORS),

@@ -59,6 +59,8 @@ export interface KeySettings {
   /** The team and the member of the account to which the calls of the key belong; undefined for none. */
   readonly teamId?: string | undefined;
   readonly memberId?: string | undefined;
+  /** The names of the tags that every call of the key must have: those that the key requires and those that its team requires; absent for none. */
+  readonly requiredTags?: readonly string[] | undefined;
 }
 
 export interface KeyState extends KeyLimits {
@@ -101,6 +103,8 @@ export interface ReserveRequest extends Payer {
   readonly tokens?: number;
   /** The intent of the call (its Idempotency-Key and body). The ledger keeps it for INTENT_MS after the call. Absent for a call without an Idempotency-Key. */
   readonly intent?: PaidIntent | undefined;
+  /** All tags of the call as `name=value`, separated by spaces, for example `agent=a1 customer=4711 end_user=u session=s`; absent without tags. */
+  readonly tags?: string | undefined;
 }
 
 /**

@@ -16,6 +16,7 @@ import {
 import { type KeyLimitColumns, LIMIT_COLUMNS, limitsOfRow } from './limit-fields';
 import { resendCredits } from './outbox/credits';
 import { findWaiting, lockAllShards, type ShipOptions, shipShards } from './outbox/ship';
+import { requiredTagsOf, requiredTagsSql } from './required-tags';
 import { limitsSql, readScopeSpending, readScopes } from './scope-rows';
 import { NO_SPENDING, ownersOf, type Spending, scopesOf } from './scopes';
 
@@ -168,6 +169,7 @@ interface KeyRow extends KeyLimitColumns, AccessColumns {
   readonly markup: string | null;
   readonly teamId: string | null;
   readonly memberId: string | null;
+  readonly requiredTags: readonly string[] | null;
 }
 
 async function readKeys(trx: Knex, accountIds: string): Promise<readonly KeyRow[]> {
@@ -176,7 +178,7 @@ async function readKeys(trx: Knex, accountIds: string): Promise<readonly KeyRow[
             ${LIMIT_COLUMNS.map((column) => `key.${column}`).join(', ')}, ${limitsSql("'k:' || key.id")} AS limits,
             key.rev, key.allowed_models AS "allowedModels", coalesce(key.markup, owner.markup) AS markup,
             key.expires_at, key.allowed_addresses, key.previous_hash, key.previous_until,
-            key.team_id::text AS "teamId", key.member_id::text AS "memberId"
+            key.team_id::text AS "teamId", key.member_id::text AS "memberId", ${requiredTagsSql('key')} AS "requiredTags"
      FROM api_keys AS key
      JOIN jsonb_array_elements_text(:accountIds::jsonb) AS account ON key.account_id = account.value::uuid
      JOIN accounts AS owner ON owner.id = key.account_id`,
@@ -199,6 +201,7 @@ function toKey(row: KeyRow, spending: Spending): KeySnapshot {
       markup: row.markup ?? undefined,
       ...accessOf(row),
       ...ownersOf(row),
+      ...requiredTagsOf(row),
     },
     spending,
   };

@@ -1,4 +1,5 @@
 import type { Knex } from 'knex';
+import type { CallTags } from '../calls/tags';
 
 /** The conditions on usage records, which must all hold. `from` is inclusive, `to` exclusive. */
 export interface UsageFilters {
@@ -13,12 +14,17 @@ export interface UsageFilters {
   readonly status?: number | undefined;
   readonly session?: string | undefined;
   readonly agent?: string | undefined;
+  readonly team?: string | undefined;
+  readonly member?: string | undefined;
+  readonly endUser?: string | undefined;
+  /** Tags that the calls have, by name. */
+  readonly tags?: CallTags | undefined;
 }
 
 /** Adds the filters to a query, in a form that can use the indexes of migrations/0003-usage-records.ts. */
 export function narrow(
   query: Knex.QueryBuilder,
-  { account, from, to, key, model, upstream, status, session, agent }: UsageFilters,
+  { account, from, to, key, model, upstream, status, session, agent, team, member, endUser, tags }: UsageFilters,
 ): void {
   if (account !== undefined) query.where('usage.account_id', account);
   if (from !== undefined) query.where('usage.created_at', '>=', from);
@@ -29,6 +35,10 @@ export function narrow(
   if (status !== undefined && status !== 200) query.whereRaw('usage.status <> 200');
   if (session !== undefined) query.where('usage.session_id', session);
   if (agent !== undefined) query.where('usage.agent_id', agent);
+  if (team !== undefined) query.where('usage.team_id', team);
+  if (member !== undefined) query.where('usage.member_id', member);
+  if (endUser !== undefined) query.where('usage.end_user_id', endUser);
+  if (tags !== undefined) query.whereRaw('usage.tags @> ?::jsonb', JSON.stringify(tags));
   // The filter compares the model name that a usage record shows. The record of a refused call has only the name from the request.
   if (model !== undefined) {
     const names = model.map(() => '?').join();

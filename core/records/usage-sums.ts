@@ -4,8 +4,8 @@ import { narrow, type UsageFilters } from './usage-filters';
 /**
  * The sums of usage records. A query reads whole hours from `usage_sums` (migrations/0003-usage-records.ts), as far as
  * core/records/usage-roll-up.ts has summed them. It reads newer records and partly covered hours one by one. A query that names two of key,
- * model and upstream, or a session or agent, reads all records one by one. One statement reads sums and records, so that each record counts
- * exactly once.
+ * model and upstream, or anything else that a record has, such as a session or a tag, reads all records one by one. One statement reads sums
+ * and records, so that each record counts exactly once.
  */
 
 /** A range of time in a query. `-Infinity` and `Infinity` mean no bound. */
@@ -14,8 +14,8 @@ export interface Slot {
   readonly toMs: number;
 }
 
-/** The conditions on usage records, besides the account and the time slots of a query. */
-export type SumFilters = Omit<UsageFilters, 'account' | 'from' | 'to'> & { readonly account: string };
+/** The conditions on usage records, besides the time slots of a query. */
+export type SumFilters = Omit<UsageFilters, 'from' | 'to'>;
 
 export interface Sums extends Readonly<Record<Measure, bigint>> {
   /** How many calls had their first token in each latency class; see `FIRST_TOKEN_BOUNDS_MS`. */
@@ -42,14 +42,34 @@ const FIRST_TOKENS = Array.from(
   (_, at) => `sum(usage.first_token_${String(at).padStart(2, '0')})`,
 );
 
-/** The expressions by which sums and charts are grouped, the same for the records and `usage_sums`. */
-const USAGE_NAMES = {
+/** The expressions by which records are grouped in `usage_sums`, the same for the records themselves. */
+const SUMMED_NAMES = {
   none: `''`,
   model: `coalesce(usage.model, usage.model_requested, '')`,
   key: 'usage.key_id::text',
   upstream: `coalesce(usage.upstream, '')`,
 } as const;
-export type GroupedBy = keyof typeof USAGE_NAMES;
+type SummedBy = keyof typeof SUMMED_NAMES;
+
+/** The expressions by which totals and charts are grouped; an empty text stands for a record that has no value. */
+const USAGE_NAMES = {
+  ...SUMMED_NAMES,
+  team: `coalesce(usage.team_id::text, '')`,
+  member: `coalesce(usage.member_id::text, '')`,
+  session: `coalesce(usage.session_id, '')`,
+  agent: `coalesce(usage.agent_id, '')`,
+  endUser: `coalesce(usage.end_user_id, '')`,
+} as const;
+
+/** What totals and charts are grouped by: a field of records, or a tag by its name, such as `tag:customer`. */
+export type GroupedBy = keyof typeof USAGE_NAMES | `tag:${string}`;
+
+const TAG = /^tag:([a-z0-9_]+)$/;
+
+function nameOf(by: GroupedBy): string {
+  const [, tag] = TAG.exec(by) ?? [];
+  return tag === undefined ? USAGE_NAMES[by as keyof typeof USAGE_NAMES] : `coalesce(usage.tags->>'${tag}', '')`;
+}
 
 const SUMMED = MEASURES.map((name) => `coalesce(sum(usage.${name}), 0)::bigint AS ${name}`);
 
@@ -67,7 +87,7 @@ type SumRow = Readonly<Record<Measure, bigint>> & {
   readonly class: number | null;
 };
 
-/** Returns the sums of an account's calls in each slot, in the order of `slots`. */
+/** Returns the sums of the calls in each slot, in the order of `slots`. */
 export async function readSums(database: Knex, filters: SumFilters, slots: readonly Slot[]): Promise<readonly Sums[]> {
   const groupedBy = groupedByOf(filters);
   const summed = sumsOf(database, filters, groupedBy).select(
@@ -111,7 +131,7 @@ export async function readCells(
     .select(database.raw('usage.name, sum(usage.calls) AS calls, sum(usage.cost_e8) AS cost_e8'))
     .groupBy('usage.name');
   const counted = recordsOf(database, filters)
-    .select(database.raw(`${USAGE_NAMES[by]} AS name, sum(usage.calls) AS calls, sum(usage.cost_e8) AS cost_e8`))
+    .select(database.raw(`${nameOf(by)} AS name, sum(usage.calls) AS calls, sum(usage.cost_e8) AS cost_e8`))
     .groupByRaw('1');
   const found = inSlots(database, splitSlots(slots, groupedBy), { summed, counted });
   const { rows } = await database.raw<{ rows: readonly UsageCell[] }>(
@@ -128,10 +148,10 @@ export async function readCells(
 
 /** Returns the grouping of `usage_sums` that a query can use; undefined if none fits. */
 function groupedByOf(
-  { key, model, upstream, session, agent }: SumFilters,
+  { account: _account, status: _status, key, model, upstream, ...others }: SumFilters,
   by: GroupedBy = 'none',
-): GroupedBy | undefined {
-  if (session !== undefined || agent !== undefined) return undefined;
+): SummedBy | undefined {
+  if (!(by in SUMMED_NAMES) || Object.values(others).some((value) => value !== undefined)) return undefined;
   const wanted = { key, model, upstream };
   const apart = (['key', 'model', 'upstream'] as const).filter((name) => wanted[name] !== undefined || by === name);
   return apart.length > 1 ? undefined : (apart[0] ?? 'none');
@@ -144,7 +164,7 @@ interface PartOfSlot extends Slot {
 const HOUR_MS = 3_600_000;
 
 /** Splits time slots into whole hours and the partial hours at their ends. If no hourly sums fit the filters, all time counts as partial. */
-function splitSlots(slots: readonly Slot[], groupedBy: GroupedBy | undefined) {
+function splitSlots(slots: readonly Slot[], groupedBy: SummedBy | undefined) {
   const parts = { whole: [] as PartOfSlot[], cut: [] as PartOfSlot[] };
   for (const [slot, { fromMs, toMs }] of slots.entries()) {
     const [first, last] = [Math.ceil(fromMs / HOUR_MS) * HOUR_MS, Math.floor(toMs / HOUR_MS) * HOUR_MS];
@@ -164,12 +184,13 @@ function splitSlots(slots: readonly Slot[], groupedBy: GroupedBy | undefined) {
 function sumsOf(
   database: Knex,
   { account, key, model, upstream, status }: SumFilters,
-  groupedBy: GroupedBy | undefined,
+  groupedBy: SummedBy | undefined,
 ): Knex.QueryBuilder {
   const names = { none: undefined, key: key && [key], model, upstream: upstream && [upstream] }[groupedBy ?? 'none'];
   const query = database('usage_sums as usage')
-    .where({ 'usage.account_id': account, 'usage.grouped_by': groupedBy ?? '' })
+    .where({ 'usage.grouped_by': groupedBy ?? '' })
     .whereRaw('usage.hour >= part.from_at AND usage.hour < part.to_at');
+  if (account !== undefined) query.where('usage.account_id', account);
   if (names) query.whereIn('usage.name', names);
   if (status !== undefined) query.where('usage.status', status);
   return query;

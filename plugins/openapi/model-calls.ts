@@ -1,4 +1,5 @@
 import type { ErrorCode } from '../../core/base/errors';
+import { TAGS_DESCRIPTION, TAGS_HEADER } from '../../core/calls/tags';
 import { hasOutput, isSocketPath, PROTOCOLS, protocolOf } from '../../core/catalog/protocols';
 import type { Configuration } from '../../core/configuration/configuration';
 import { type EndpointSettings, isAnyHost, type PipelineSettings } from '../../core/configuration/pipelines';
@@ -54,7 +55,7 @@ function modelOperation(
         ...hosts.map((host) => directServer(host, http.port)),
       ],
     }),
-    parameters: [DEBUG, IDEMPOTENCY_KEY],
+    parameters: [DEBUG, IDEMPOTENCY_KEY, TAGS],
     requestBody: {
       required: true,
       content: { 'application/json': { schema: { $ref: `#/components/schemas/${title}Request` } } },
@@ -94,6 +95,8 @@ const IDEMPOTENCY_KEY = {
     'Makes a retry of the call safe: one key is charged once at most. The gateway remembers it for 10 minutes after the call.',
   schema: { type: 'string', minLength: 1, maxLength: 160 },
 };
+
+const TAGS = { name: TAGS_HEADER, in: 'header', description: TAGS_DESCRIPTION, schema: { type: 'string' } };
 
 const ANSWER_HEADERS = Object.fromEntries(
   [

@@ -1,10 +1,12 @@
 import type { Knex } from 'knex';
 import { fail } from '../../core/base/errors';
+import { parseTags, TAG_NAME, tagValue } from '../../core/calls/tags';
 import type { Catalog } from '../../core/catalog/catalog';
 import type { UsageRecordRow } from '../../core/catalog/usage-fields';
 import type { PluginGateway } from '../../core/gateway/plugin-gateway';
-import { integerReader, isStorable, reader, readText, readTime, readUuid } from '../../core/http/query';
+import { integerReader, isStorable, type Reader, reader, readText, readTime, readUuid } from '../../core/http/query';
 import { narrow, type UsageFilters } from '../../core/records/usage-filters';
+import type { GroupedBy } from '../../core/records/usage-sums';
 import { decodeCursor, type Page, type PageRequest, toPage } from '../../core/storage/page';
 
 /** The parts of the gateway that the endpoints of usage records use. */
@@ -23,8 +25,26 @@ export function filterReaders(gateway: Pick<UsageQueryContext, 'catalog' | 'sess
     status: integerReader(100, 599),
     session: readId,
     agent: readId,
+    team: readUuid,
+    member: readUuid,
+    endUser: reader(readText.schema ?? {}, (text) => tagValue(readText(text))),
+    tags: reader(TAGS_SCHEMA, (text) => parseTags(readText(text), 'tags')),
   };
 }
+
+const TAGS_SCHEMA = { ...readText.schema, description: 'Tags that the calls have, such as `customer=4711,project=a`.' };
+
+/** What totals and charts can be grouped by, besides `tag:NAME`. */
+const GROUPED_BY = ['model', 'key', 'upstream', 'team', 'member', 'session', 'agent', 'endUser'] as const;
+const BY = new RegExp(`^(?:${GROUPED_BY.join('|')}|tag:${TAG_NAME.slice(1, -1)})$`);
+
+export const readGroupedBy: Reader<GroupedBy> = reader(
+  { type: 'string', pattern: BY.source, description: `${GROUPED_BY.join(', ')}, or a tag such as \`tag:customer\`.` },
+  (text) => {
+    if (!BY.test(text)) throw new RangeError(`expected one of ${GROUPED_BY.join(', ')}, or a tag such as tag:customer`);
+    return text as GroupedBy;
+  },
+);
 
 /** Returns the names under which records may list a model. Records have the model's own name, so a filter by an alias includes it. */
 function modelNames(catalog: Catalog, name: string): readonly string[] {

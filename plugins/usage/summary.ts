@@ -1,6 +1,6 @@
 import type { Knex } from 'knex';
 import { formatUsd } from '../../core/base/money';
-import { listOf, object, orNull, shape } from '../../core/http/shape';
+import { listOf, object, objectWith, orNull, shape } from '../../core/http/shape';
 import { narrow } from '../../core/records/usage-filters';
 import {
   FIRST_TOKEN_BOUNDS_MS,
@@ -25,11 +25,15 @@ interface Percentiles {
   readonly p99: number | null;
 }
 
-export async function readTotals(database: Knex, { from, to, ...filters }: SumFilters & Range) {
+/** Reads the totals of the records that match the filters and, with `by`, their groups. */
+export async function readTotals(database: Knex, { from, to, ...filters }: SumFilters & Range, by?: GroupedBy) {
   const slots = [{ fromMs: from?.getTime() ?? -Infinity, toMs: to?.getTime() ?? Infinity }];
   const [sums] = await readSums(database, filters, slots);
   if (sums === undefined) throw new Error('the query for usage sums returned no row');
-  const [firstTokenMs] = await readPercentiles(database, filters, slots, [sums.firstTokens]);
+  const [[firstTokenMs], groups] = await Promise.all([
+    readPercentiles(database, filters, slots, [sums.firstTokens]),
+    by === undefined ? undefined : readGroups(database, filters, slots, by),
+  ]);
   return {
     calls: Number(sums.calls),
     failed: Number(sums.failed),
@@ -40,23 +44,36 @@ export async function readTotals(database: Knex, { from, to, ...filters }: SumFi
     cacheReadTokens: Number(sums.cache_read_tokens),
     totalTokens: Number(sums.total_tokens),
     firstTokenMs,
+    ...(groups !== undefined && { groups }),
   };
 }
 
-/** The JSON schema of the result of `readTotals`. */
-export const TOTALS = object({
-  calls: shape.integer,
-  failed: shape.integer,
-  costUsd: shape.usd,
-  inputTokens: shape.integer,
-  outputTokens: shape.integer,
-  cacheCreationTokens: shape.integer,
-  cacheReadTokens: shape.integer,
-  totalTokens: shape.integer,
-  firstTokenMs: object({ p50: orNull(shape.number), p90: orNull(shape.number), p99: orNull(shape.number) }),
-} satisfies Record<keyof Awaited<ReturnType<typeof readTotals>>, object>);
+/** How many groups totals show at most. Calls of all cheaper ones are one group, with the id null. */
+const MOST_GROUPS = 1_000;
 
-export const GROUPED_BY = ['model', 'key', 'upstream'] as const satisfies readonly GroupedBy[];
+async function readGroups(database: Knex, filters: SumFilters, slots: readonly Slot[], by: GroupedBy) {
+  const cells = await readCells(database, filters, slots, { by, most: MOST_GROUPS });
+  const named = await nameGroups(database, by, toGroups(cells, slots.length));
+  return named.map(({ id, name, totalCalls: calls, totalCostUsd: costUsd }) => ({ id, name, calls, costUsd }));
+}
+
+const GROUP = object({ id: orNull(shape.text), name: shape.text, calls: shape.integer, costUsd: shape.usd });
+
+/** The JSON schema of the result of `readTotals`. */
+export const TOTALS = objectWith(
+  {
+    calls: shape.integer,
+    failed: shape.integer,
+    costUsd: shape.usd,
+    inputTokens: shape.integer,
+    outputTokens: shape.integer,
+    cacheCreationTokens: shape.integer,
+    cacheReadTokens: shape.integer,
+    totalTokens: shape.integer,
+    firstTokenMs: object({ p50: orNull(shape.number), p90: orNull(shape.number), p99: orNull(shape.number) }),
+  },
+  { groups: listOf(GROUP) },
+);
 
 /** How many groups a chart shows at most, because more lines are hard to tell apart. */
 const MAX_GROUPS = 8;
@@ -141,13 +158,11 @@ interface SeriesGroup {
 }
 
 async function nameGroups(database: Knex, by: GroupedBy, groups: readonly Group[]): Promise<readonly SeriesGroup[]> {
-  const names =
-    by === 'key'
-      ? await keyNames(
-          database,
-          groups.flatMap(({ id }) => id ?? []),
-        )
-      : undefined;
+  const names = await namesOf(
+    database,
+    by,
+    groups.flatMap(({ id }) => id || []),
+  );
   return groups.map(({ id, calls, costE8 }) => ({
     id,
     name: id === null ? 'other' : (names?.get(id) ?? (id === '' ? (by === 'none' ? 'all' : 'none') : id)),
@@ -158,8 +173,23 @@ async function nameGroups(database: Knex, by: GroupedBy, groups: readonly Group[
   }));
 }
 
-async function keyNames(database: Knex, ids: readonly string[]): Promise<ReadonlyMap<string, string>> {
-  const rows: { id: string; name: string }[] = await database('api_keys').whereIn('id', ids).select('id', 'name');
+/** The tables with the names of keys, teams and members. Other groups have their id as their name. */
+const NAMES: Partial<Record<GroupedBy, readonly [table: string, column: string]>> = {
+  key: ['api_keys', 'name'],
+  team: ['teams', 'name'],
+  member: ['users', 'email'],
+};
+
+async function namesOf(
+  database: Knex,
+  by: GroupedBy,
+  ids: readonly string[],
+): Promise<ReadonlyMap<string, string> | undefined> {
+  const [table, column] = NAMES[by] ?? [];
+  if (table === undefined) return undefined;
+  const rows: { id: string; name: string }[] = await database(table)
+    .whereIn('id', ids)
+    .select('id', `${column} as name`);
   return new Map(rows.map(({ id, name }) => [id, name]));
 }
 

@@ -53,9 +53,9 @@ function admit(
   // needs no check, because the ledger has confirmed its key. The settlement of the reservation then writes the record.
   call.onRefusal(async (error) => {
     if (call.facts.reservationId !== undefined || isKeyRefusal(error)) return error;
-    const shown = await confirmed(gateway, key, error);
+    const { shown, newest } = await confirmed(gateway, key, error);
     if (shown !== error) Object.assign(call.facts, { status: shown.status, errorCode: shown.code });
-    gateway.refusedCalls.add(usageRecord(call, { billing: 'released' }, gateway.configRevision));
+    gateway.refusedCalls.add(usageRecord(call, { billing: 'released' }, gateway.configRevision, newest.settings));
     return shown;
   });
   call.onEnd(CONCURRENT.enter(key, limits));
@@ -71,22 +71,25 @@ function limitsOf({ concurrentCallsPerKey, concurrentCallsPerAccount }: LimitSet
   return { perKey: concurrentCallsPerKey, perAccount: concurrentCallsPerAccount };
 }
 
+/** The error that the client of a refused call gets, and the call's key with its newest settings. */
+interface Confirmed {
+  readonly shown: GatewayError;
+  readonly newest: CallKey;
+}
+
 /**
  * Returns the error that the client gets if its key is still valid. A refusal caused by the client counts against the key's limit per
  * minute. When that limit is used up, the client gets the limit's error instead.
  * @throws INVALID_API_KEY, API_KEY_EXPIRED, ADDRESS_NOT_ALLOWED, LEDGER_UNAVAILABLE
  */
-async function confirmed(gateway: Gateway, key: CallKey, error: GatewayError): Promise<GatewayError> {
-  if (error.code === 'LEDGER_UNAVAILABLE') return error;
-  if (error.status >= 500 || error.code === 'KEY_RATE_LIMITED') {
-    await gateway.keys.confirm(key);
-    return error;
-  }
+async function confirmed(gateway: Gateway, key: CallKey, error: GatewayError): Promise<Confirmed> {
+  if (error.code === 'LEDGER_UNAVAILABLE') return { shown: error, newest: key };
+  if (error.status >= 500 || error.code === 'KEY_RATE_LIMITED')
+    return { shown: error, newest: await gateway.keys.confirm(key) };
   try {
-    await gateway.keys.countCall(key);
-    return error;
+    return { shown: error, newest: await gateway.keys.countCall(key) };
   } catch (thrown) {
-    if (thrown instanceof GatewayError && thrown.code === 'KEY_RATE_LIMITED') return thrown;
+    if (thrown instanceof GatewayError && thrown.code === 'KEY_RATE_LIMITED') return { shown: thrown, newest: key };
     throw thrown;
   }
 }

@@ -1,6 +1,9 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import { GatewayError } from '../../core/base/errors';
 import { DURATION, parseDuration } from '../../core/base/settings';
 import type { ModelRequest } from '../../core/calls/call';
 import { agentOf, sessionOf } from '../../core/calls/session-ids';
+import { type CallIds, type CallTags, tagsInHead, tagsText } from '../../core/calls/tags';
 import { UNPRICED_TOOLS } from '../../core/catalog/catalog';
 import { forEachProtocol } from '../../core/catalog/protocols';
 import { type CallWith, definePolicy } from '../../core/gateway/policy';
@@ -62,7 +65,7 @@ export default definePolicy({
         default: 'forward',
       },
       recordSessions: {
-        description: 'Writes the session and the agent that a client names into the usage record.',
+        description: 'Writes the session, the agent and the end user that a client names into the usage record.',
         type: 'boolean',
         default: true,
       },
@@ -78,14 +81,17 @@ export default definePolicy({
     const accepted = acceptedRoles(own.roles);
     const shared = new Set<SharedObject>(own.sharedObjects);
     const gate = openAddressGate(upstreams);
-    const recorded = (id: string | undefined) =>
-      id === undefined || !own.recordSessions ? undefined : gateway.sessionIds.recorded(id);
-    const meaningOf = oncePerHead(({ headers }) => ({
-      headers: Object.freeze(headersForUpstreams(headers, own.forwardHeaderPrefixes)),
-      session: sessionOf(headers),
-      recordedSession: recorded(sessionOf(headers)),
-      recordedAgent: recorded(agentOf(headers)),
-    }));
+    const idOf = (id: string | undefined) => (id === undefined ? undefined : gateway.sessionIds.recorded(id));
+    const meaningOf = oncePerHead(({ headers }) => {
+      const session = sessionOf(headers);
+      const ids = { session: idOf(session), agent: idOf(agentOf(headers)), end_user: undefined };
+      return {
+        headers: Object.freeze(headersForUpstreams(headers, own.forwardHeaderPrefixes)),
+        session,
+        ids,
+        ...tagsIn(headers, ids),
+      };
+    });
     const settings: RequestSettings = {
       prefixes: own.forwardHeaderPrefixes,
       limits: {
@@ -103,17 +109,41 @@ export default definePolicy({
       isolatesCaches: upstreams.some(({ isolateCaches }) => isolateCaches === true),
     };
     const left = ({ facts }: CallWith<'key'>, request: ModelRequest) => {
-      facts.sessionId ??= recorded(request.session);
+      if (own.recordSessions) {
+        facts.sessionId ??= idOf(request.session);
+        facts.endUserId = request.endUser;
+      }
       return { request };
     };
     return (call, incoming) => {
       const { facts } = call;
-      // The ids of session and agent are set before the body is read, because a call with a rejected body also belongs to its session.
+      // What the head names is set before the body is read, because a call with a rejected body also belongs to its session.
       const head = meaningOf(incoming);
-      facts.sessionId = head.recordedSession;
-      facts.agentId = head.recordedAgent;
+      if (own.recordSessions) {
+        facts.sessionId = head.ids.session;
+        facts.agentId = head.ids.agent;
+      }
+      if (head.fault !== undefined) throw head.fault;
+      facts.tags = head.own;
       const request = new RequestReader(gateway, call, incoming, head, settings).read();
       return request instanceof Promise ? request.then((read) => left(call, read)) : left(call, request);
     };
   },
 });
+
+/** Returns the tags that a request's head gives, and all tags as the ledger gets them; `fault` is why the head's tags are refused. */
+function tagsIn(headers: IncomingHttpHeaders, ids: CallIds): HeadTags {
+  try {
+    const own = tagsInHead(headers);
+    return { own, text: tagsText(own, ids), fault: undefined };
+  } catch (error) {
+    if (!(error instanceof GatewayError)) throw error;
+    return { own: undefined, text: undefined, fault: error };
+  }
+}
+
+interface HeadTags {
+  readonly own: CallTags | undefined;
+  readonly text: string | undefined;
+  readonly fault: GatewayError | undefined;
+}

@@ -7,7 +7,8 @@ import { metrics } from '../../core/base/metrics';
 import { formatUsd } from '../../core/base/money';
 import type { ModelRequest } from '../../core/calls/call';
 import { readOnce } from '../../core/calls/read-once';
-import { sessionInMetadata } from '../../core/calls/session-ids';
+import { namedInMetadata } from '../../core/calls/session-ids';
+import { type CallIds, type CallTags, tagsText, tagValue } from '../../core/calls/tags';
 import { operationOf, type Protocol } from '../../core/catalog/protocols';
 import type { Gateway } from '../../core/gateway/gateway';
 import type { CallWith } from '../../core/gateway/policy';
@@ -42,10 +43,14 @@ export interface RequestSettings {
 interface HeadMeaning {
   /** The headers that an upstream receives. */
   readonly headers: Readonly<Record<string, string>>;
-  /** The session id as the headers name it, the session id in its recorded form, and the agent id in its recorded form. */
+  /** The session as the headers name it. */
   readonly session: string | undefined;
-  readonly recordedSession: string | undefined;
-  readonly recordedAgent: string | undefined;
+  /** The session and the agent that the headers name, in the form of records. */
+  readonly ids: CallIds;
+  /** The tags that the caller gives. */
+  readonly own: CallTags | undefined;
+  /** All tags that the head alone gives, as of `tagsText`. */
+  readonly text: string | undefined;
 }
 
 /** Reads one request. It does not wait if the whole body has already arrived. */
@@ -97,7 +102,7 @@ export class RequestReader {
   #requestOf(chunks: readonly Buffer[], fields: CheckedFields, kept: PinnedForCall | undefined): ModelRequest {
     const { gateway, call, request, settings } = this;
     const { prefixes, refusesUnpriced, isolatesCaches } = settings;
-    const { headers, session } = this.head;
+    const { headers } = this.head;
     const { protocol } = call;
     const operation = operationOf(call.path);
     const { weighed } = fields;
@@ -111,6 +116,9 @@ export class RequestReader {
     let images = parts.imagesByUrl;
     for (const count of parts.images.values()) images += count;
     countUnknown(protocol, reading);
+    const named = namedIn(protocol, fields.members, observer.members.places);
+    const session = this.head.session ?? named.session;
+    const endUser = named.endUser === undefined ? undefined : tagValue(named.endUser);
     const edits = ownCacheNames(gateway, call.key, observer.members.places, fields.members);
     return {
       protocol,
@@ -123,7 +131,9 @@ export class RequestReader {
       refusesUnpriced,
       inputs: inputs?.count,
       kept: kept?.place,
-      session: session ?? sessionInMetadata(fields.members.get('metadata')),
+      session,
+      endUser,
+      tags: this.#tags(session, endUser),
       makes: operation === undefined ? without(joined(observer.makes, weighed.makes), weighed.common) : undefined,
       sealed: parts.sealed,
       body: { chunks, byteLength, members: observer.members.places },
@@ -139,6 +149,44 @@ export class RequestReader {
       members: withEdits(fields.members, edits),
     };
   }
+
+  /** Returns all tags of the call, as of `tagsText`. A body that names nothing more than the head costs nothing. */
+  #tags(session: string | undefined, endUser: string | undefined): string | undefined {
+    const { own, ids, text, session: inHead } = this.head;
+    if (endUser === undefined && session === inHead) return text;
+    const { sessionIds } = this.gateway;
+    const recorded = ids.session ?? (session === undefined ? undefined : sessionIds.recorded(session));
+    return tagsText(own, { ...ids, session: recorded, end_user: endUser });
+  }
+}
+
+/** The members that name the end user of a call, in the order in which they count. `metadata` also names the session. */
+const END_USER: Readonly<Record<Protocol, readonly string[]>> = {
+  messages: ['metadata'],
+  chat: ['safety_identifier', 'user'],
+  responses: ['safety_identifier', 'user'],
+  embeddings: ['user'],
+};
+
+/**
+ * Returns the session and the end user that a body names.
+ * @throws INVALID_FIELD if a member that names the end user is too long, because limits of end users count by it
+ */
+function namedIn(
+  protocol: Protocol,
+  texts: ReadonlyMap<string, string>,
+  places: ReadonlyMap<string, unknown>,
+): ReturnType<typeof namedInMetadata> {
+  const inMetadata = namedInMetadata(texts.get('metadata'));
+  let endUser: string | undefined;
+  for (const name of END_USER[protocol]) {
+    if (!places.has(name)) continue;
+    const text = texts.get(name);
+    if (text === undefined) throw fail('INVALID_FIELD', { param: name, message: `${name}: is too long` });
+    const value: unknown = name === 'metadata' ? inMetadata.endUser : JSON.parse(text);
+    if (typeof value === 'string' && value !== '') endUser ??= value;
+  }
+  return { session: inMetadata.session, endUser };
 }
 
 function withEdits(members: ReadonlyMap<string, string>, edits: readonly OwnName[]): ReadonlyMap<string, string> {

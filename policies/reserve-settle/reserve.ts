@@ -8,6 +8,7 @@ import { formatUsd } from '../../core/base/money';
 import type { StoredAnswer } from '../../core/calls/answer-store';
 import type { CallFields, ModelRequest } from '../../core/calls/call';
 import { askedFor, pricedCandidates } from '../../core/calls/candidates';
+import { missingTag } from '../../core/calls/tags';
 import { factsOfHold, recordAfterHold } from '../../core/calls/usage-record';
 import { type Candidate, isAllowed } from '../../core/catalog/catalog';
 import type { CustomerCandidates } from '../../core/catalog/customer-prices';
@@ -50,10 +51,28 @@ export function reserve(
   rid: string,
   settings: ReserveSettings,
 ): MaybeLater<Covered | Repeated> {
+  return andThen(assertTagged(gateway, call), () => reserveTagged(gateway, call, rid, settings));
+}
+
+/** Checks that the call has the tags that its key requires. Reads the key's settings again before it refuses, because newer ones may require none. */
+function assertTagged({ keys }: Gateway, { key, request: { tags } }: PayingCall): MaybeLater<void> {
+  if (missingTag(key.settings.requiredTags, tags) === undefined) return undefined;
+  return keys.confirm(key).then(({ settings }) => {
+    const refused = missingTag(settings.requiredTags, tags);
+    if (refused !== undefined) throw refused;
+  });
+}
+
+function reserveTagged(
+  gateway: Gateway,
+  call: PayingCall,
+  rid: string,
+  settings: ReserveSettings,
+): MaybeLater<Covered | Repeated> {
   return andThen(askWithFreshSettings(gateway, call, rid, settings), (asked) => {
     const first = openHere(gateway, call, asked);
     if (first === undefined) return coveredBy(gateway, asked);
-    return endOf(first, call).then(() => reserve(gateway, call, rid, settings));
+    return endOf(first, call).then(() => reserveTagged(gateway, call, rid, settings));
   });
 }
 
@@ -150,6 +169,8 @@ function learn(gateway: Gateway, call: PayingCall, settings: KeySettings): KeySe
   gateway.keys.remember(call.key, settings);
   if (!isAllowed(gateway.catalog, askedFor(gateway, call), settings.allowedModels))
     throw fail('MODEL_NOT_ALLOWED', { param: 'model' });
+  const untagged = missingTag(settings.requiredTags, call.request.tags);
+  if (untagged !== undefined) throw untagged;
   return settings;
 }
 
@@ -163,7 +184,7 @@ function ask(
   const wanted = wantedFor(gateway, call, settings, keySettings);
   const { accountId, keyId } = call.key;
   const { intent } = call.facts.routing;
-  const facts = factsOfHold(call, gateway.configRevision);
+  const facts = factsOfHold(call, gateway.configRevision, keySettings);
   const request = {
     rid,
     accountId,
@@ -175,6 +196,7 @@ function ask(
     facts,
     tokens: tokensFor(wanted.request, call.candidates),
     intent: intent && { ...intent, requestId: call.id },
+    tags: call.request.tags,
   };
   let outcome: MaybeLater<ReserveOutcome>;
   try {

@@ -80,6 +80,10 @@ const POINTING = `\`sk-svc-…\` is an API key. A strategy stands behind the hos
 ### Money
 
 Agents ask for up to 128,000 tokens of output in every turn, and all of it is held. With \`onInsufficient: clamp\` of \`reserve-settle\` a call holds half of what is left instead ([little money](money.md#little-money)): switch it on for agents.
+
+### Tags
+
+\`X-SVC-Tags: project=alpha,customer=4711\` says for whom a call is ([contract](contract.md#42-what-reaches-the-upstream)): records, totals and budgets tell these calls apart. SDKs take headers for all calls (\`defaultHeaders\`, in Python \`default_headers\`) or for one (\`headers\`, \`extra_headers\`); Claude Code takes \`ANTHROPIC_CUSTOM_HEADERS="X-SVC-Tags: project=alpha"\`. The end user stands in the body: \`metadata.user_id\`, \`safety_identifier\` or \`user\`.
 `;
 
 const UNTRIED = `### Cursor, Cline

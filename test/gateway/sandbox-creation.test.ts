@@ -186,4 +186,22 @@ describe('The creation of a sandbox', function () {
     const any = await gateway.call('/v1/quotes', { key, body: { requirements: {}, maxEstimatedHourlyUsd: '100' } });
     assert.equal(any.json.offeringId, SMALL_ID);
   });
+
+  it('takes tags for its holds, and is refused if they are wrong or lack one that the key requires', async () => {
+    const { key, keyId } = await gateway.newCustomer('10');
+    const create = (tags?: string) => {
+      const headers: Record<string, string> = tags === undefined ? {} : { 'x-svc-tags': tags };
+      return gateway.call('/v1/sandboxes', { key, headers, body: creation('tags') });
+    };
+    const wrong = await create('Customer=1');
+    assert.deepEqual([wrong.status, wrong.json.error.param], [400, 'x-svc-tags']);
+    await gateway.admin('PATCH', `/admin/v1/keys/${keyId}`, { requiredTags: ['customer'] });
+    const untagged = await create('project=a');
+    assert.equal(untagged.status, 400);
+    assert.match(untagged.json.error.message, /x-svc-tags: this key requires the tag customer/);
+    assert.equal(await countSandboxes(key), 0);
+    const made = await create('customer=4711');
+    assert.equal(made.status, 202, made.text);
+    await terminate(gateway, key, made.json.id);
+  });
 });

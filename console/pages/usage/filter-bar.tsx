@@ -6,7 +6,7 @@ import { type Option, Picker } from '../../parts/picker';
 import { Popover } from '../../parts/popover';
 import { useResource } from '../../resource';
 import { changeQuery } from '../../router';
-import type { ApiKey, Catalog, List } from '../../shapes';
+import type { ApiKey, Catalog, List, Totals } from '../../shapes';
 import { fromLocalInput, showMoment, TIME_ZONE, toLocalInput } from '../../times';
 
 const STATUSES: readonly Option[] = Object.entries({
@@ -24,12 +24,16 @@ const STATUSES: readonly Option[] = Object.entries({
   529: 'the upstream is overloaded',
 }).map(([value, hint]) => ({ value, text: value, hint }));
 
-export function FilterBar({ filter }: { readonly filter: Filter }) {
-  const { range, key, model, upstream, status, session, agent } = filter;
+interface Props {
+  readonly filter: Filter;
+  /** The API query of the filter. */
+  readonly wanted: Query;
+}
+
+export function FilterBar({ filter, wanted }: Props) {
+  const { range, key, model, upstream, status, session, agent, endUser, tags } = filter;
   const catalog = useResource<Catalog>('catalog');
   const set = (name: string) => (value: string | undefined) => changeQuery({ [name]: value });
-  const fitting = (options: readonly Option[]) => async (words: string) =>
-    options.filter(({ text, hint = '' }) => `${text} ${hint}`.toLowerCase().includes(words.trim().toLowerCase()));
   const named = (names: readonly string[] | undefined) => (names ?? []).map((name) => ({ value: name, text: name }));
   return (
     <fieldset class="toolbar row">
@@ -60,6 +64,10 @@ export function FilterBar({ filter }: { readonly filter: Filter }) {
       />
       <Picker label="Session" value={optionOf(session)} onChange={set('session')} find={asWritten} />
       <Picker label="Agent" value={optionOf(agent)} onChange={set('agent')} find={asWritten} />
+      <OwnerPicker label="Team" name="team" filter={filter} wanted={wanted} />
+      <OwnerPicker label="Member" name="member" filter={filter} wanted={wanted} />
+      <Picker label="End user" value={optionOf(endUser)} onChange={set('endUser')} find={asWritten} />
+      <Picker label="Tags" hint="customer=4711" value={optionOf(tags)} onChange={set('tags')} find={asTags} />
       {isNarrowed(filter) && (
         <Button look="slight" onClick={() => changeQuery(Object.fromEntries(FILTERS.map((name) => [name, undefined])))}>
           Clear
@@ -67,6 +75,11 @@ export function FilterBar({ filter }: { readonly filter: Filter }) {
       )}
     </fieldset>
   );
+}
+
+function fitting(options: readonly Option[]) {
+  return async (words: string) =>
+    options.filter(({ text, hint = '' }) => `${text} ${hint}`.toLowerCase().includes(words.trim().toLowerCase()));
 }
 
 function optionOf(value: string | undefined): Option | undefined {
@@ -77,6 +90,31 @@ function optionOf(value: string | undefined): Option | undefined {
 async function asWritten(words: string): Promise<readonly Option[]> {
   const id = words.trim();
   return id === '' ? [] : [{ value: id, text: id }];
+}
+
+/** Offers the typed tags once they have the form in which clients send them. */
+async function asTags(words: string): Promise<readonly Option[]> {
+  const tags = words.trim();
+  return /^[a-z][a-z0-9_]*=[^,]+(,\s*[a-z][a-z0-9_]*=[^,]+)*$/.test(tags) ? [{ value: tags, text: tags }] : [];
+}
+
+interface OwnerProps extends Props {
+  readonly label: string;
+  readonly name: 'team' | 'member';
+}
+
+/** A filter by team or member. It offers those that have records in the filtered time, because others would show nothing. */
+function OwnerPicker({ label, name, filter, wanted }: OwnerProps) {
+  const { [name]: id } = filter;
+  const path = withQuery('usage/totals', { ...wanted, [name]: undefined, by: name });
+  const found = useResource<Totals>(id === undefined ? undefined : path);
+  const value = ownersIn(found.data).find((each) => each.value === id) ?? optionOf(id);
+  const find = async (words: string) => fitting(ownersIn(await ask<Totals>(path)))(words);
+  return <Picker label={label} value={value} onChange={(to) => changeQuery({ [name]: to })} find={find} />;
+}
+
+function ownersIn(totals: Totals | undefined): readonly Option[] {
+  return (totals?.groups ?? []).flatMap(({ id, name }) => (id ? [{ value: id, text: name }] : []));
 }
 
 async function findKeys(words: string): Promise<readonly Option[]> {
@@ -168,7 +206,18 @@ function textOf(range: Range): string {
 }
 
 /** The filters of usage records except the time range, by their names in the page's address and in the API. */
-export const FILTERS = ['key', 'model', 'upstream', 'status', 'session', 'agent'] as const;
+export const FILTERS = [
+  'key',
+  'model',
+  'upstream',
+  'status',
+  'session',
+  'agent',
+  'team',
+  'member',
+  'endUser',
+  'tags',
+] as const;
 
 type Values = Readonly<Record<(typeof FILTERS)[number], string | undefined>>;
 
@@ -218,8 +267,11 @@ function writeRange(range: Range): Record<string, string | undefined> {
   return { range: range.preset === STANDARD ? undefined : range.preset, from: undefined, to: undefined };
 }
 
+/** A query of the API, by the names of its parameters. */
+export type Query = Readonly<Record<string, string | undefined>>;
+
 /** Returns the API query for a filter of usage records. A preset range has no end, so that it includes new records. */
-export function toQuery(filter: Filter, nowMs: number): Readonly<Record<string, string | undefined>> {
+export function toQuery(filter: Filter, nowMs: number): Query {
   const { range } = filter;
   const times =
     range.preset === undefined

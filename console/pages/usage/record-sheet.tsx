@@ -11,7 +11,7 @@ import { useResource } from '../../resource';
 import { changeQuery } from '../../router';
 import type { ExplainedRecord, Pass } from '../../shapes';
 import { showDuration, showWhole } from '../../times';
-import { Status } from './records';
+import { Status, showTags } from './records';
 
 /** What happened to the money of a call, by the record's `billing`; docs/money.md. */
 const BILLING: Readonly<Record<ExplainedRecord['billing'], string>> = {
@@ -72,8 +72,12 @@ function Details({ record }: { readonly record: ExplainedRecord }) {
         <Fact name="Request">
           <Copied text={record.requestId} label="Copy the request id" />
         </Fact>
-        <Narrowing name="session" id={record.sessionId} />
-        <Narrowing name="agent" id={record.agentId} />
+        <Narrowing title="Session" name="session" id={record.sessionId} />
+        <Narrowing title="Agent" name="agent" id={record.agentId} />
+        <Narrowing title="End user" name="endUser" id={record.endUserId} />
+        <Narrowing title="Team" name="team" id={record.teamId} />
+        <Narrowing title="Member" name="member" id={record.memberId} />
+        <Narrowing title="Tags" name="tags" id={record.tags && showTags(record.tags)} />
         <Fact name="Path">
           <code>{record.path}</code>
         </Fact>
@@ -85,14 +89,22 @@ function Details({ record }: { readonly record: ExplainedRecord }) {
   );
 }
 
-/** The call's session or agent, with a link to all calls with the same id. */
-function Narrowing({ name, id }: { readonly name: 'session' | 'agent'; readonly id: string | null }) {
+interface NarrowingProps {
+  readonly title: string;
+  /** The name of the filter. */
+  readonly name: string;
+  readonly id: string | null;
+}
+
+/** An id of the call, such as its session, with a link to all calls with the same id. */
+function Narrowing({ title, name, id }: NarrowingProps) {
   if (id === null) return null;
+  const what = title.toLowerCase();
   return (
-    <Fact name={name === 'session' ? 'Session' : 'Agent'}>
-      <Copied text={id} label={`Copy the ${name} id`} />
+    <Fact name={title}>
+      <Copied text={id} label={name === 'tags' ? 'Copy the tags' : `Copy the ${what} id`} />
       <Button look="slight" onClick={() => changeQuery({ [name]: id, record: undefined })}>
-        {`All calls of this ${name}`}
+        {name === 'tags' ? 'All calls with these tags' : `All calls of this ${what}`}
       </Button>
     </Fact>
   );

@@ -22,6 +22,13 @@ const text = (value: string | null) => value ?? NONE;
 const mono = (value: string | null) => (value === null ? NONE : <span class="mono">{value}</span>);
 const took = (ms: number | null) => (ms === null ? NONE : showDuration(ms));
 
+/** Shows tags as clients send them. */
+export function showTags(tags: NonNullable<UsageRecord['tags']>): string {
+  return Object.entries(tags)
+    .map(([name, value]) => `${name}=${value}`)
+    .join(',');
+}
+
 /** The columns that the table of usage records can show after the column of the time, in this order. */
 export const COLUMNS: readonly RecordColumn[] = [
   { id: 'status', title: 'Status', cell: (record) => <Status record={record} /> },
@@ -56,6 +63,10 @@ export const COLUMNS: readonly RecordColumn[] = [
   { id: 'path', title: 'Path', cell: ({ path }) => mono(path) },
   { id: 'session', title: 'Session', cell: ({ sessionId }) => mono(sessionId) },
   { id: 'agent', title: 'Agent', cell: ({ agentId }) => mono(agentId) },
+  { id: 'endUser', title: 'End user', cell: ({ endUserId }) => mono(endUserId) },
+  { id: 'team', title: 'Team', cell: ({ teamId }) => mono(teamId) },
+  { id: 'member', title: 'Member', cell: ({ memberId }) => mono(memberId) },
+  { id: 'tags', title: 'Tags', cell: ({ tags }) => mono(tags && showTags(tags)) },
   { id: 'requestId', title: 'Request id', cell: ({ requestId }) => mono(requestId) },
   { id: 'revision', title: 'Configuration', cell: ({ configRevision }) => mono(configRevision) },
 ];

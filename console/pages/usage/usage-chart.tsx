@@ -10,17 +10,12 @@ import { chosenIn, QueryChoice } from '../../parts/toolbar';
 import { useResource } from '../../resource';
 import type { Series } from '../../shapes';
 import { showClock, showDay, showMaybeDuration, showStart, TIME_ZONE } from '../../times';
+import { GroupPicker, groupedBy } from './groups';
 
 const SHOWS = [
   { value: 'cost', text: 'Cost' },
   { value: 'calls', text: 'Calls' },
   { value: 'latency', text: 'First token' },
-] as const;
-
-const GROUPINGS = [
-  { value: 'model', text: 'By model' },
-  { value: 'key', text: 'By key' },
-  { value: 'upstream', text: 'By upstream' },
 ] as const;
 
 const PERCENTILES = ['p50', 'p90', 'p99'] as const;
@@ -33,7 +28,7 @@ interface Props {
 
 export function UsageChart({ wanted, round }: Props) {
   const show = chosenIn('show', SHOWS);
-  const by = chosenIn('by', GROUPINGS);
+  const by = groupedBy().value;
   const series = useResource<Series>(withQuery('usage/series', { ...wanted, by, timeZone: TIME_ZONE }), { round });
   const { data, isLoading } = series;
   return (
@@ -41,7 +36,7 @@ export function UsageChart({ wanted, round }: Props) {
       <header class="panel-head row">
         <QueryChoice label="What the chart shows" name="show" options={SHOWS} replace />
         <span class="grow" />
-        {show !== 'latency' && <QueryChoice label="Group the chart" name="by" options={GROUPINGS} replace />}
+        <GroupPicker />
       </header>
       {series.failure !== undefined ? (
         <Failed failure={series.failure} onRetry={refetch} />

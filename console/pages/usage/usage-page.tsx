@@ -12,6 +12,7 @@ import type { List, Percentiles, Totals, UsageRecord } from '../../shapes';
 import { recall, store } from '../../storage';
 import { showMaybeDuration } from '../../times';
 import { FILTERS, FilterBar, isNarrowed, readFilter, toQuery } from './filter-bar';
+import { GroupsTable, groupedBy } from './groups';
 import { RecordSheet } from './record-sheet';
 import { COLUMNS, ColumnsMenu, RecordsTable, USUAL_COLUMNS } from './records';
 import { UsageChart } from './usage-chart';
@@ -39,7 +40,7 @@ export function UsagePage() {
     everyMs: isLive && canBeLive ? EVERY_MS : undefined,
   });
   const round = useSlowed(records.version, SUMS_EVERY_MS);
-  const totals = useResource<Totals>(withQuery('usage/totals', wanted), { round });
+  const totals = useResource<Totals>(withQuery('usage/totals', { ...wanted, by: groupedBy().value }), { round });
   const [columns, setColumns] = useState(recallColumns);
   const chooseColumns = (chosen: readonly string[]) => {
     setColumns(chosen);
@@ -65,11 +66,17 @@ export function UsagePage() {
   );
   const failure = records.failure ?? totals.failure;
   return (
-    <Page title="Usage Records" actions={actions} tools={<FilterBar filter={filter} />} from={{ failure }}>
+    <Page
+      title="Usage Records"
+      actions={actions}
+      tools={<FilterBar filter={filter} wanted={wanted} />}
+      from={{ failure }}
+    >
       <Panel label="Totals of the filter" look={totals.isLoading && totals.data !== undefined ? 'is-stale' : undefined}>
         <Stats of={statsOf(totals.data)} />
       </Panel>
       <UsageChart wanted={wanted} round={round} />
+      <GroupsTable totals={totals} />
       <Panel title="Records" actions={<ColumnsMenu chosen={columns} onChange={chooseColumns} />}>
         <RecordsTable
           list={records}

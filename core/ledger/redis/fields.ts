@@ -50,12 +50,14 @@ function writeSettings({ rev: _rev, ...settings }: KeySettings): string {
 }
 
 export function readSettings(rev: string, settings: string): KeySettings {
-  const { name, allowedModels, markup, access, teamId, memberId } = JSON.parse(settings) as Omit<KeySettings, 'rev'>;
+  const parsed: Omit<KeySettings, 'rev'> = JSON.parse(settings);
+  const { name, allowedModels, markup, access, teamId, memberId, requiredTags } = parsed;
   return {
     ...{ rev: Number(rev), name, allowedModels, markup },
     ...(access !== undefined && { access }),
     ...(teamId !== undefined && { teamId }),
     ...(memberId !== undefined && { memberId }),
+    ...(requiredTags !== undefined && { requiredTags }),
   };
 }
 

@@ -9,6 +9,7 @@ import {
   rotateKey,
   updateKey,
 } from '../../../core/accounts/keys';
+import { readRequiredTags } from '../../../core/api/fields';
 import { sessionRoute } from '../../../core/api/json-routes';
 import {
   KEY,
@@ -97,22 +98,24 @@ export function consoleKeyRoutes(
       answers: MADE,
       errors: ['RATE_LIMITED', 'CONFLICT', 'LEDGER_UNAVAILABLE'],
       handle: async ({ accountId, session, body }) => {
-        const { name, allowedModels, expiresAt, allowedAddresses, teamId, memberId, ...limits } = body;
+        const { name, allowedModels, expiresAt, allowedAddresses, teamId, memberId, requiredTags, ...limits } = body;
+        const tags = { requiredTags: readRequiredTags(requiredTags) };
         const access = readAccess({ expiresAt, allowedAddresses });
-        const wanted = { name, allowedModels, teamId, memberId, ...access, ...readLimits(limits) };
+        const wanted = { name, allowedModels, teamId, memberId, ...tags, ...access, ...readLimits(limits) };
         return showMade(await createKey(gateway, accountId, wanted, actorOf(session)));
       },
     }),
     sessionRoute('PATCH /console/api/keys/{keyId}', {
-      summary: 'Changes name, limits, models, team, member, expiry or addresses of a key; null removes.',
+      summary: 'Changes name, limits, models, team, member, required tags, expiry or addresses of a key; null removes.',
       body: KEY_CHANGES,
       answers: SHOWN_KEY,
       errors: ['CONFLICT', 'LEDGER_UNAVAILABLE'],
       handle: async ({ accountId, params, session, body }) => {
-        const { name, allowedModels, expiresAt, allowedAddresses, teamId, memberId, ...limits } = body;
+        const { name, allowedModels, expiresAt, allowedAddresses, teamId, memberId, requiredTags, ...limits } = body;
         const { id } = await findKey(gateway, accountId, params.keyId);
+        const tags = { requiredTags: readRequiredTags(requiredTags) };
         const access = readAccess({ expiresAt, allowedAddresses });
-        const changes = { name, allowedModels, teamId, memberId, ...access, ...readLimits(limits) };
+        const changes = { name, allowedModels, teamId, memberId, ...tags, ...access, ...readLimits(limits) };
         return showOneKey(database, await updateKey(gateway, id, changes, actorOf(session)));
       },
     }),

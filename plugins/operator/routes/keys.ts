@@ -1,4 +1,5 @@
 import { type AccountKey, createKey, listKeys, revokeKey, rotateKey, updateKey } from '../../../core/accounts/keys';
+import { readRequiredTags } from '../../../core/api/fields';
 import { adminRoute } from '../../../core/api/json-routes';
 import {
   KEY,
@@ -61,10 +62,32 @@ export function operatorKeyRoutes(gateway: PluginGateway): readonly Route[] {
       answers: MADE,
       errors: ['RATE_LIMITED', 'CONFLICT', 'LEDGER_UNAVAILABLE'],
       handle: async ({ body, params, operator }) => {
-        const { name, allowedModels, markup, debug, expiresAt, allowedAddresses, teamId, memberId, ...limits } = body;
+        const {
+          name,
+          allowedModels,
+          markup,
+          debug,
+          expiresAt,
+          allowedAddresses,
+          teamId,
+          memberId,
+          requiredTags,
+          ...limits
+        } = body;
         checkMarkup(gateway.catalog, markup);
+        const tags = { requiredTags: readRequiredTags(requiredTags) };
         const access = readAccess({ expiresAt, allowedAddresses });
-        const wanted = { name, allowedModels, markup, debug, teamId, memberId, ...access, ...readLimits(limits) };
+        const wanted = {
+          name,
+          allowedModels,
+          markup,
+          debug,
+          teamId,
+          memberId,
+          ...tags,
+          ...access,
+          ...readLimits(limits),
+        };
         return showMade(await createKey(gateway, params.accountId, wanted, operator.actor));
       },
     }),
@@ -80,15 +103,38 @@ export function operatorKeyRoutes(gateway: PluginGateway): readonly Route[] {
     }),
     adminRoute('PATCH /admin/v1/keys/{keyId}', {
       role: 'write',
-      summary: 'Change name, limits, models, markup, team, member, expiry or addresses of a key; null removes.',
+      summary:
+        'Change name, limits, models, markup, team, member, required tags, expiry or addresses of a key; null removes.',
       body: KEY_CHANGES,
       answers: SHOWN,
       errors: ['CONFLICT', 'LEDGER_UNAVAILABLE'],
       handle: async ({ body, params, operator }) => {
-        const { name, allowedModels, markup, debug, expiresAt, allowedAddresses, teamId, memberId, ...limits } = body;
+        const {
+          name,
+          allowedModels,
+          markup,
+          debug,
+          expiresAt,
+          allowedAddresses,
+          teamId,
+          memberId,
+          requiredTags,
+          ...limits
+        } = body;
         checkMarkup(gateway.catalog, markup);
+        const tags = { requiredTags: readRequiredTags(requiredTags) };
         const access = readAccess({ expiresAt, allowedAddresses });
-        const changes = { name, allowedModels, markup, debug, teamId, memberId, ...access, ...readLimits(limits) };
+        const changes = {
+          name,
+          allowedModels,
+          markup,
+          debug,
+          teamId,
+          memberId,
+          ...tags,
+          ...access,
+          ...readLimits(limits),
+        };
         return showOperatorKey(await updateKey(gateway, params.keyId, changes, operator.actor));
       },
     }),

@@ -4,18 +4,18 @@ import {
   deleteTeam,
   listTeams,
   removeTeamMember,
-  renameTeam,
   type Team,
+  updateTeam,
 } from '../../../core/accounts/teams';
-import { NOTHING, TEXT } from '../../../core/api/fields';
+import { NOTHING, REQUIRED_TAGS, readRequiredTags, TEXT } from '../../../core/api/fields';
 import { adminRoute } from '../../../core/api/json-routes';
 import type { Route } from '../../../core/api/route';
 import type { PluginGateway } from '../../../core/gateway/plugin-gateway';
 import { PAGE_READERS, pageOf } from '../../../core/http/query';
-import { listOf, object, pageShape, shape } from '../../../core/http/shape';
+import { listOf, object, orNull, pageShape, shape } from '../../../core/http/shape';
 
-function showTeam({ id, accountId, name, members, createdAt }: Team): object {
-  return { id, accountId, name, members, createdAt: createdAt.toISOString() };
+function showTeam({ id, accountId, name, members, requiredTags, createdAt }: Team): object {
+  return { id, accountId, name, members, requiredTags: requiredTags ?? null, createdAt: createdAt.toISOString() };
 }
 
 /** The result of `showTeam` in the OpenAPI document. */
@@ -24,6 +24,7 @@ const TEAM = object({
   accountId: shape.uuid,
   name: shape.text,
   members: listOf(shape.uuid),
+  requiredTags: orNull(shape.texts),
   createdAt: shape.time,
 });
 
@@ -31,9 +32,21 @@ const TEAM_BODY = {
   type: 'object',
   additionalProperties: false,
   required: ['name'],
-  properties: { name: TEXT },
-  example: { name: 'research' },
+  properties: { name: TEXT, requiredTags: REQUIRED_TAGS },
+  example: { name: 'research', requiredTags: ['customer'] },
 } as const;
+
+const TEAM_CHANGES = {
+  type: 'object',
+  additionalProperties: false,
+  minProperties: 1,
+  properties: { name: TEXT, requiredTags: { ...REQUIRED_TAGS, type: ['array', 'null'] } },
+  example: { requiredTags: ['customer', 'end_user'] },
+} as const;
+
+function wantedOf<B extends { readonly requiredTags?: readonly string[] | null }>(body: B): B {
+  return { ...body, requiredTags: readRequiredTags(body.requiredTags) };
+}
 
 const SHOWN = { 200: { description: 'The team.', schema: TEAM } };
 
@@ -47,7 +60,7 @@ export function teamRoutes(gateway: PluginGateway): readonly Route[] {
       answers: { 201: SHOWN[200] },
       errors: ['CONFLICT', 'LEDGER_UNAVAILABLE'],
       handle: async ({ body, params, operator }) =>
-        showTeam(await createTeam(gateway, params.accountId, body, operator.actor)),
+        showTeam(await createTeam(gateway, params.accountId, wantedOf(body), operator.actor)),
     }),
     adminRoute('GET /admin/v1/accounts/{accountId}/teams', {
       role: 'read',
@@ -61,12 +74,12 @@ export function teamRoutes(gateway: PluginGateway): readonly Route[] {
     }),
     adminRoute('PATCH /admin/v1/teams/{teamId}', {
       role: 'write',
-      summary: 'Rename a team.',
-      body: TEAM_BODY,
+      summary: 'Rename a team or change its required tags; null removes them.',
+      body: TEAM_CHANGES,
       answers: SHOWN,
       errors: ['CONFLICT', 'LEDGER_UNAVAILABLE'],
       handle: async ({ body, params, operator }) =>
-        showTeam(await renameTeam(gateway, params.teamId, body, operator.actor)),
+        showTeam(await updateTeam(gateway, params.teamId, wantedOf(body), operator.actor)),
     }),
     adminRoute('DELETE /admin/v1/teams/{teamId}', {
       role: 'write',

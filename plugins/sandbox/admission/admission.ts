@@ -5,6 +5,7 @@ import { limitCreates } from '../../../core/accounts/rates';
 import { type ErrorCode, fail, type GatewayError } from '../../../core/base/errors';
 import { newId } from '../../../core/base/ids';
 import { parseUsd } from '../../../core/base/money';
+import { missingTag } from '../../../core/calls/tags';
 import type { MoneyMissing, Payer, ReserveOutcome } from '../../../core/ledger/ledger';
 import { ledgerUnavailable } from '../../../core/ledger/unavailable';
 import type { Change } from '../lifecycle/aggregate';
@@ -27,6 +28,9 @@ export const MAX_ACTIVE_SANDBOXES = 20;
  */
 export async function admit(service: SandboxService, key: CallKey, creation: Creation): Promise<string> {
   const { database } = service;
+  // The route has just confirmed the key, so that its settings are the newest.
+  const untagged = missingTag(key.settings.requiredTags, creation.tags);
+  if (untagged !== undefined) throw untagged;
   const before = await findByKey(database, key.accountId, creation.idempotencyKey);
   if (before !== undefined) return continueCreation(service, key, sameCreation(before, creation));
   await limitCreates(database, key.accountId, service.now());
@@ -113,7 +117,7 @@ async function continueCreation(service: SandboxService, key: CallKey, sandbox: 
   const first = service.database('billing_periods').where({ sandbox_id: sandbox.id, sequence: 1 });
   const period = await firstOf<Period>(first);
   if (period === undefined) throw ledgerUnavailable();
-  const outcome = await reserve(service, key, period);
+  const outcome = await reserve(service, key, period, sandbox.tags);
   if (outcome.outcome !== 'reserved') {
     if (await withdraw(service.database, sandbox.id, 'PENDING')) throw refusalOf(outcome, period.reservedE8);
   } else if (await accept(service, sandbox, period)) {
@@ -126,9 +130,14 @@ async function continueCreation(service: SandboxService, key: CallKey, sandbox: 
  * Takes the hold. The API key that created the sandbox pays, even if a retry uses another key of the account.
  * @throws LEDGER_UNAVAILABLE; the sandbox's row stays, and a retry continues with it
  */
-async function reserve({ gateway }: SandboxService, key: CallKey, period: Period): Promise<ReserveOutcome> {
+async function reserve(
+  { gateway }: SandboxService,
+  key: CallKey,
+  period: Period,
+  tags: string | null,
+): Promise<ReserveOutcome> {
   const { accountId, keyId, holdId: rid, reservedE8: amountE8 } = period;
-  const request = { accountId, keyId, rid, amountE8, lifetimeMs: undefined };
+  const request = { accountId, keyId, rid, amountE8, lifetimeMs: undefined, tags: tags ?? undefined };
   const own = key.keyId === keyId ? key.settings.rev : Number.MAX_SAFE_INTEGER;
   const outcome = await gateway.ledger.reserve({ ...request, keyRev: own });
   if (outcome.outcome === 'not_ready') throw ledgerUnavailable();
@@ -185,7 +194,7 @@ export function unpaid(outcome: MoneyMissing, requiredE8: bigint): GatewayError 
 /** Returns a sandbox as it is first written: no client sees it yet. */
 export function newSandbox(
   { accountId, keyId }: Payer,
-  { idempotencyKey, requestHash, policy, metadata, selection }: Creation,
+  { idempotencyKey, requestHash, policy, metadata, selection, tags }: Creation,
   { offering, spec, provisioningLimitMs }: OfferedInstance,
   nowMs: number,
 ): Sandbox {
@@ -205,6 +214,7 @@ export function newSandbox(
     provisioningLimitMs,
     policy,
     metadata,
+    tags: tags ?? null,
     observedState: 'PROVISIONING',
     desiredState: 'RUNNING',
     lastConfirmedState: null,

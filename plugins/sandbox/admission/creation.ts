@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { fail } from '../../../core/base/errors';
 import { formatUsd, parseUsd } from '../../../core/base/money';
 import { compileCheck, type Schema, type Settings } from '../../../core/base/settings';
+import { type CallTags, tagsText } from '../../../core/calls/tags';
 import { invalidField } from '../../../core/http/http';
 import { object, shape } from '../../../core/http/shape';
 import type { SandboxPolicy } from '../lifecycle/sandbox';
@@ -77,21 +78,24 @@ export interface Creation {
   readonly metadata: Metadata;
   /** The hash of the request's selection and policy. Two requests with the same meaning have the same hash. */
   readonly requestHash: string;
+  /** The tags that the caller gives, as of `tagsText`. */
+  readonly tags?: string | undefined;
 }
 
 const checkPolicy = compileCheck<Settings<typeof POLICY>>(POLICY);
 
 /**
- * Reads the body of a creation.
+ * Reads the body of a creation; `tags` are those of its head.
  * @throws IDEMPOTENCY_KEY_INVALID, SELECTION_INVALID, REQUIREMENTS_INVALID, METADATA_INVALID, INVALID_FIELD
  */
-export function readCreation(body: Settings<typeof CREATION>): Creation {
+export function readCreation(body: Settings<typeof CREATION>, tags: CallTags | undefined): Creation {
   const idempotencyKey = readIdempotencyKey(body.idempotencyKey);
   const selection = readSelection(body.selection);
   const policy = readPolicy(body.policy);
   const metadata = readMetadata(body.metadata);
   const requestHash = createHash('sha256').update(canonical({ selection, policy })).digest('hex');
-  return { idempotencyKey, selection, policy, metadata, requestHash };
+  const text = tagsText(tags, { agent: undefined, end_user: undefined, session: undefined });
+  return { idempotencyKey, selection, policy, metadata, requestHash, tags: text };
 }
 
 export function readIdempotencyKey(value: unknown): string {

@@ -36,6 +36,8 @@ export interface Sandbox {
   readonly provisioningLimitMs: number;
   readonly policy: SandboxPolicy;
   readonly metadata: Readonly<Record<string, unknown>>;
+  /** The tags that its creator gave, for its holds (`ReserveRequest.tags`); null without tags. */
+  readonly tags: string | null;
   readonly observedState: ObservedState;
   readonly desiredState: DesiredState;
   readonly lastConfirmedState: ConfirmedState | null;

@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { type AccountHandler, type AccountRoute, asSessionRoute, type Route } from '../../../core/api/route';
 import { type ErrorCode, fail } from '../../../core/base/errors';
 import type { Settings } from '../../../core/base/settings';
+import { TAGS_DESCRIPTION, tagsInHead } from '../../../core/calls/tags';
 import { readIfMatch, versionTag } from '../../../core/http/etag';
 import { jsonBody, sendJson } from '../../../core/http/http';
 import { integerReader, readQuery, wordsReader } from '../../../core/http/query';
@@ -104,6 +105,7 @@ export function oneSandboxRoutes(service: SandboxService): readonly Route[] {
   });
   return [
     byKey('POST', '/v1/sandboxes', 'Create a sandbox, once per idempotency key.', {
+      headers: { 'X-SVC-Tags': TAGS_DESCRIPTION },
       body: CREATION_BODY,
       answers: {
         202: {
@@ -116,7 +118,8 @@ export function oneSandboxRoutes(service: SandboxService): readonly Route[] {
       // A sandbox is billed per second at the hourly prices of its offering (`GET /v1/offerings`).
       billing: { type: 'PER_SECOND', currency: 'USD', prices: '/v1/offerings' },
       handle: async ({ key }, request, response) => {
-        const id = await admit(service, key, readCreation(await readCreationBody(request)));
+        const tags = tagsInHead(request.headers);
+        const id = await admit(service, key, readCreation(await readCreationBody(request), tags));
         const record = await readRecord(database, key.accountId, id);
         sendJson(response, 202, record, { location: `/v1/sandboxes/${id}`, etag: versionTag(record.stateVersion) });
       },

@@ -36,7 +36,12 @@ export async function renew(
   const answer = await answerOf(context.ledger.renew(request));
   if (answer === undefined) return { aggregate, seen: { ...seen, moneyWaits: 'ledger' } };
   if (answer.outcome === 'not_open')
-    return { aggregate, seen: (await reserveAgain(context, period, amountE8)) ? seen : { ...seen, refused: true } };
+    return {
+      aggregate,
+      seen: (await reserveAgain(context, aggregate.sandbox, { ...period, reservedE8: amountE8 }))
+        ? seen
+        : { ...seen, refused: true },
+    };
   if (answer.outcome !== 'renewed') return { aggregate, seen: { ...seen, refused: true } };
   // The ledger enlarges the hold first. If the supplier's deadline cannot be moved then, the paid time is not extended.
   const isLonger = await prolong(context, aggregate.sandbox, coversUntilMs);
@@ -63,8 +68,9 @@ async function prolong(context: StepContext, sandbox: Sandbox, coversUntilMs: nu
 }
 
 /** Takes a hold again if the ledger lost it and recovery did not restore it. Returns whether the ledger accepted it. */
-async function reserveAgain({ ledger }: StepContext, period: Period, amountE8: bigint): Promise<boolean> {
-  const request = { ...payerOf(period), rid: period.holdId, keyRev: Number.MAX_SAFE_INTEGER, amountE8 };
+async function reserveAgain({ ledger }: StepContext, { tags }: Sandbox, period: Period): Promise<boolean> {
+  const { holdId: rid, reservedE8: amountE8 } = period;
+  const request = { ...payerOf(period), rid, keyRev: Number.MAX_SAFE_INTEGER, amountE8, tags: tags ?? undefined };
   const answer = await answerOf(ledger.reserve({ ...request, lifetimeMs: undefined }));
   return answer?.outcome === 'reserved';
 }
@@ -78,7 +84,8 @@ export async function settle(
 ): Promise<StepResult | undefined> {
   const due = period.dueE8 ?? 0n;
   const next = nextOf(aggregate, period);
-  const outcome = next === undefined ? await charge(context, period, due) : await roll(context, period, due, next);
+  const outcome =
+    next === undefined ? await charge(context, period, due) : await roll(context, aggregate.sandbox, period, next);
   if (outcome === 'silent') return { aggregate, seen: { ...seen, moneyWaits: 'ledger' } };
   if (outcome !== 'refused') {
     const change = settlePeriod(aggregate, outcome, context.now());
@@ -121,11 +128,11 @@ async function charge(context: StepContext, period: Period, costE8: bigint): Pro
 
 async function roll(
   context: StepContext,
+  sandbox: Sandbox,
   period: Period,
-  costE8: bigint,
   next: Period,
 ): Promise<PeriodCharge | 'silent' | 'refused'> {
-  const request = { ...payerOf(period), rid: period.holdId, record: '', costE8 };
+  const request = { ...payerOf(period), rid: period.holdId, record: '', costE8: period.dueE8 ?? 0n };
   const answer = await answerOf(
     context.ledger.roll({ ...request, next: { rid: next.holdId, amountE8: next.reservedE8 } }),
   );
@@ -134,5 +141,5 @@ async function roll(
   if (answer.outcome !== 'unknown_reservation') return 'refused';
   const before = await context.chargeOf(period);
   if (before !== undefined) return before;
-  return (await reserveAgain(context, period, period.reservedE8)) ? roll(context, period, costE8, next) : 'refused';
+  return (await reserveAgain(context, sandbox, period)) ? roll(context, sandbox, period, next) : 'refused';
 }

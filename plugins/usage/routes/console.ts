@@ -9,9 +9,9 @@ import { sendJson } from '../../../core/http/http';
 import { PAGE_READERS, pageOf, wordReader } from '../../../core/http/query';
 import { listOf, object, objectWith, oneOf, orNull, pageShape, shape } from '../../../core/http/shape';
 import { INTERVALS, type Interval, readTimeZone, startsWithin } from '../../../core/records/time-zones';
-import { filterReaders, listRecords, requireRecord, type UsageQueryContext } from '../query';
+import { filterReaders, listRecords, readGroupedBy, requireRecord, type UsageQueryContext } from '../query';
 import { CONSOLE_RECORD_FIELDS, toConsoleRecord, toRecord, USAGE_RECORD } from '../record';
-import { GROUPED_BY, readSeries, readTotals, SERIES_FIELDS, TOTALS } from '../summary';
+import { readSeries, SERIES_FIELDS } from '../summary';
 
 export function consoleListRecordsRoute(gateway: UsageQueryContext): Route {
   return sessionRoute('GET /console/api/usage', {
@@ -61,15 +61,6 @@ function priceOf({ catalog, configRevision }: Pick<PluginGateway, 'catalog' | 'c
   return { ...showPrice(entry.model.price), isCurrent: row.config_revision === configRevision };
 }
 
-export function showTotalsRoute(gateway: UsageQueryContext): Route {
-  return sessionRoute('GET /console/api/usage/totals', {
-    summary: 'Totals of the usage records that match the filters.',
-    query: filterReaders(gateway),
-    answers: { 200: { description: 'The totals.', schema: TOTALS } },
-    handle: ({ accountId, filters }) => readTotals(gateway.database, { ...filters, account: accountId }),
-  });
-}
-
 const SERIES = object({
   timeZone: shape.text,
   interval: oneOf(...INTERVALS),
@@ -79,7 +70,7 @@ const SERIES = object({
   ...SERIES_FIELDS,
 });
 
-const SERIES_READERS = { interval: wordReader(INTERVALS), by: wordReader(GROUPED_BY), timeZone: readTimeZone };
+const SERIES_READERS = { interval: wordReader(INTERVALS), by: readGroupedBy, timeZone: readTimeZone };
 
 export function showSeriesRoute(gateway: UsageQueryContext): Route {
   return sessionRoute('GET /console/api/usage/series', {

@@ -5,8 +5,9 @@ import { formatUsd } from '../../../core/base/money';
 import type { PluginGateway } from '../../../core/gateway/plugin-gateway';
 import { object, orNull, shape } from '../../../core/http/shape';
 import type { Calls } from '../../../core/ledger/ledger';
-import { consoleListRecordsRoute, consoleShowRecordRoute, showSeriesRoute, showTotalsRoute } from './console';
+import { consoleListRecordsRoute, consoleShowRecordRoute, showSeriesRoute } from './console';
 import { adminUsageRoutes, exportRecordsRoute, listRecordsRoute, showRecordRoute } from './records';
+import { totalsRoutes } from './totals';
 
 /** Lists the endpoints of usage; docs/contract.md, sections 1 and 6. */
 export function usageRoutes(gateway: PluginGateway): readonly Route[] {
@@ -14,10 +15,10 @@ export function usageRoutes(gateway: PluginGateway): readonly Route[] {
     showBalanceRoute(gateway.calls),
     listRecordsRoute(gateway),
     exportRecordsRoute(gateway),
+    ...totalsRoutes(gateway),
     showRecordRoute(gateway),
     ...adminUsageRoutes(gateway),
     consoleListRecordsRoute(gateway),
-    showTotalsRoute(gateway),
     showSeriesRoute(gateway),
     asSessionRoute(exportRecordsRoute(gateway), '/console/api/usage.csv'),
     consoleShowRecordRoute(gateway),

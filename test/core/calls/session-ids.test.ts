@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { agentOf, SessionIds, sessionInMetadata, sessionOf } from '../../../core/calls/session-ids';
+import { agentOf, namedInMetadata, SessionIds, sessionOf } from '../../../core/calls/session-ids';
 
 const DEVICE = 'd'.repeat(64);
 const ACCOUNT = '0f0e0d0c-0b0a-4908-8706-050403020100';
@@ -34,11 +34,20 @@ describe('the session of a call', () => {
   ];
   for (const [name, userId, session] of userIds)
     it(`${session === undefined ? 'is not found' : 'is found'} in a user_id of ${name}`, () =>
-      expect(sessionInMetadata(JSON.stringify({ user_id: userId }))).to.equal(session));
+      expect(namedInMetadata(JSON.stringify({ user_id: userId })).session).to.equal(session));
+
+  const endUsers = ['customer-17', '{session_id', JSON.stringify({ session_id: 7 }), 'user_ana_account_7'];
+  for (const [name, userId] of [...userIds, ...endUsers.map((each) => [each, each] as const)]) {
+    const isEndUser = endUsers.includes(String(userId));
+    it(`${isEndUser ? 'is the end user' : 'names no end user'} in a user_id of ${name}`, () => {
+      const { endUser } = namedInMetadata(JSON.stringify({ user_id: userId }));
+      expect(endUser).to.equal(isEndUser ? userId : undefined);
+    });
+  }
 
   it('is undefined for metadata in any other format', () => {
     for (const metadata of [undefined, 'null', '1', '"text"', '[]', '{}'])
-      expect(sessionInMetadata(metadata)).to.equal(undefined);
+      expect(namedInMetadata(metadata)).to.deep.equal({});
   });
 
   it('includes an agent id if the client sends one', () => {

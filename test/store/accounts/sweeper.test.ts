@@ -5,7 +5,7 @@ import { createBudget, updateBudget } from '../../../core/accounts/budgets';
 import { addCredit } from '../../../core/accounts/credits';
 import { createKey, revokeKey, updateKey } from '../../../core/accounts/keys';
 import { startSweeper } from '../../../core/accounts/sweeper';
-import { createTeam, deleteTeam, listTeams, renameTeam } from '../../../core/accounts/teams';
+import { createTeam, deleteTeam, listTeams, updateTeam } from '../../../core/accounts/teams';
 import { CLOSED_MS, LedgerUnavailable } from '../../../core/ledger/ledger';
 import { MemoryLedger } from '../../../core/ledger/memory-ledger';
 import { shipShards } from '../../../core/ledger/outbox/ship';
@@ -83,7 +83,7 @@ describe('a change that a process wrote to Postgres and did not send to the ledg
       return team?.week === 5n && own?.day === 7n && ofIt?.week === 6n;
     });
 
-    await rejection(renameTeam(ending(), teamId, { name: 'renamed' }, 'test'));
+    await rejection(updateTeam(ending(), teamId, { name: 'renamed' }, 'test'));
     await rejection(deleteTeam(ending(), teamId, 'test'));
     assert.deepEqual(await limitsOf(`t:${teamId}`), { week: 5n });
     await sweepUntil('its limits are gone', async () => (await limitsOf(`t:${teamId}`))?.week === undefined);
