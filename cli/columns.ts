@@ -45,10 +45,22 @@ export const KEY: Of<'GET /admin/v1/accounts/{accountId}/keys'> = {
 };
 
 export const USER: Of<'GET /admin/v1/accounts/{accountId}/users'> = {
-  ...same('id', 'email', 'status'),
+  ...same('id', 'email', 'role', 'status'),
   created: ({ createdAt }) => createdAt,
   'password set': ({ passwordChangedAt }) => passwordChangedAt,
   identity: ({ identity }) => identity && `${identity.subject} at ${identity.issuer}`,
+};
+
+export const MEMBER: Of<'GET /admin/v1/accounts/{accountId}/users'> = {
+  ...same('id', 'email', 'role', 'status'),
+  created: ({ createdAt }) => createdAt,
+};
+
+export const INVITATION: Of<'POST /admin/v1/accounts/{accountId}/invitations'> = {
+  ...same('id', 'email', 'role'),
+  teams: ({ teamIds }) => teamIds.join(', ') || null,
+  expires: ({ expiresAt }) => expiresAt,
+  link: ({ url, path }) => url ?? path,
 };
 
 export const TEAM: Of<'GET /admin/v1/accounts/{accountId}/teams'> = {

@@ -1,5 +1,6 @@
 import { Option } from 'commander';
 import { ROLES } from '../core/operators/roles';
+import { MEMBER_ROLE_NAMES, MEMBER_ROLES } from '../core/sign-in/member-roles';
 import { credit, debit } from './adjustment';
 import { BUDGET_CHANGES, BUDGETS_OF_SCOPE, budgetChanges, NEW_BUDGET, newBudget } from './budget-fields';
 import * as columns from './columns';
@@ -34,6 +35,7 @@ import {
   toTime,
 } from './key-fields';
 import verifyLedger from './ledger';
+import type { Output } from './output';
 import newPlugin from './plugin';
 import { checkPrices, updatePrices } from './prices';
 import rolloutStatus, { pauseRollout, promoteRollout, resumeRollout, rollbackRollout } from './rollout';
@@ -42,10 +44,26 @@ import { exportUsage, FILTERS, filtersOf, showTags, usageTotals } from './usage'
 import { createUser, setPassword } from './users';
 
 const { ACCOUNT, BALANCE, KEY, USER, SANDBOX, ORPHAN, PLACE, UPSTREAM, TEST, ROLLOUT, RECORD, ATTEMPT } = columns;
-const { TEAM, BUDGET, TOKEN, CHANGE, REVISION, ACTIVE_REVISION } = columns;
+const { MEMBER, INVITATION, TEAM, BUDGET, TOKEN, CHANGE, REVISION, ACTIVE_REVISION } = columns;
 
 const PAGES = { pages: true } as const;
 const option = (flags: string, summary: string) => new Option(flags, summary);
+
+/** Lists roles with what each may do, for the help. */
+const explain = (roles: Readonly<Record<string, string>>) =>
+  Object.entries(roles)
+    .map(([role, may]) => `${role} (${may})`)
+    .join(', ');
+
+const MEMBER_ROLE = option('--role <role>', `what the member may do: ${explain(MEMBER_ROLES)}`)
+  .choices(MEMBER_ROLE_NAMES)
+  .makeOptionMandatory();
+
+/** Says how to complete a link that is only a path. */
+const noteLink = ({ url }: { readonly url: string | null }, { note }: Pick<Output, 'note'>) => {
+  if (url === null)
+    note('PUBLIC_URL is not set, so the link is a path: put the address of the public listener before it.');
+};
 
 interface Noun {
   readonly summary: string;
@@ -168,12 +186,7 @@ export const NOUNS: Readonly<Record<string, Noun>> = {
         'link <user>',
         'create a link that signs a user in to the console once, within an hour',
         { link: ({ url, path }) => url ?? path, expires: ({ expiresAt }) => expiresAt },
-        {
-          after: ({ url }, { note }) => {
-            if (url === null)
-              note('PUBLIC_URL is not set, so the link is a path: put the address of the public listener before it.');
-          },
-        },
+        { after: noteLink },
       ),
       verb(
         'DELETE /admin/v1/users/{userId}/identity',
@@ -191,6 +204,39 @@ export const NOUNS: Readonly<Record<string, Noun>> = {
       verb('PATCH /admin/v1/users/{userId}', 'enable <user>', 'enable a disabled user', USER, {
         body: () => ({ status: 'active' }),
       }),
+    ],
+  },
+  members: {
+    summary: 'members of an account: its users, with their roles, and invitations of new ones',
+    verbs: [
+      verb(
+        'GET /admin/v1/accounts/{accountId}/users',
+        'list <account>',
+        'list the members of an account, newest first',
+        MEMBER,
+        PAGES,
+      ),
+      verb(
+        'POST /admin/v1/accounts/{accountId}/invitations',
+        'invite <account> <email>',
+        'invite a person by a link that works once, for seven days; it is shown only once',
+        INVITATION,
+        {
+          options: [MEMBER_ROLE, option('--teams <teams...>', 'the ids of the teams that the member joins')],
+          body: ({ role, teams }, email) => ({ email, role, teamIds: teams }),
+          after: noteLink,
+        },
+      ),
+      verb('PATCH /admin/v1/users/{userId}', 'update <member>', 'change the role of a member', MEMBER, {
+        options: [MEMBER_ROLE],
+        body: ({ role }) => ({ role }),
+      }),
+      verb(
+        'DELETE /admin/v1/users/{userId}',
+        'remove <member>',
+        'remove a member: revoke the keys and end the sessions of the member',
+        MEMBER,
+      ),
     ],
   },
   teams: {
@@ -400,9 +446,7 @@ export const NOUNS: Readonly<Record<string, Noun>> = {
           options: [
             option(
               '--role <role>',
-              `each includes the rights of those before it: ${Object.entries(ROLES)
-                .map(([role, may]) => `${role} (${may})`)
-                .join(', ')}`,
+              `each includes the rights of those before it: ${explain(ROLES)}`,
             ).makeOptionMandatory(),
             option('--expires <when>', EXPIRY).makeOptionMandatory(),
           ],

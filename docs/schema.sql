@@ -53,6 +53,7 @@ CREATE TABLE api_keys (
   team_id uuid,
   member_id uuid,
   required_tags jsonb,
+  member_until timestamp with time zone,
   CONSTRAINT api_keys_pkey PRIMARY KEY (id),
   CONSTRAINT api_keys_hash_unique UNIQUE (hash),
   CONSTRAINT api_keys_account_id_foreign FOREIGN KEY (account_id) REFERENCES accounts(id),
@@ -61,6 +62,7 @@ CREATE TABLE api_keys (
 );
 CREATE INDEX api_keys_account_id_id_index ON api_keys USING btree (account_id, id);
 CREATE INDEX api_keys_excess_index ON api_keys USING btree (id) WHERE ((excess_e8 > 0) AND (status = 'active'::text));
+CREATE INDEX api_keys_member_id_index ON api_keys USING btree (member_id);
 CREATE INDEX api_keys_team_id_index ON api_keys USING btree (team_id);
 
 -- What was changed, by whom, with the values before and after.
@@ -171,6 +173,27 @@ CREATE TABLE credits (
   CONSTRAINT credits_account_id_idempotency_key_unique UNIQUE (account_id, idempotency_key),
   CONSTRAINT credits_account_id_foreign FOREIGN KEY (account_id) REFERENCES accounts(id)
 );
+
+-- Invitations that are not accepted yet, by SHA-256 of their token.
+CREATE TABLE invitations (
+  id uuid NOT NULL,
+  account_id uuid NOT NULL,
+  token_hash character(64) NOT NULL,
+  email text NOT NULL,
+  role text NOT NULL,
+  team_ids jsonb NOT NULL,
+  invited_by text NOT NULL,
+  created_at timestamp with time zone DEFAULT CURRENT_TIMESTAMP NOT NULL,
+  expires_at timestamp with time zone NOT NULL,
+  CONSTRAINT invitations_pkey PRIMARY KEY (id),
+  CONSTRAINT invitations_account_id_email_unique UNIQUE (account_id, email),
+  CONSTRAINT invitations_token_hash_unique UNIQUE (token_hash),
+  CONSTRAINT invitations_account_id_foreign FOREIGN KEY (account_id) REFERENCES accounts(id),
+  CONSTRAINT invitations_role_check CHECK ((role = ANY (ARRAY['owner'::text, 'admin'::text, 'member'::text, 'viewer'::text])))
+);
+CREATE INDEX invitations_account_id_id_index ON invitations USING btree (account_id, id);
+CREATE INDEX invitations_expires_at_index ON invitations USING btree (expires_at);
+CREATE INDEX invitations_invited_by_index ON invitations USING btree (invited_by);
 
 -- Days of which a vendor's invoice was compared with the records.
 CREATE TABLE invoice_days (
@@ -759,20 +782,23 @@ CREATE TABLE users (
   account_id uuid NOT NULL,
   email text NOT NULL,
   password_hash text NOT NULL,
+  role text DEFAULT 'owner'::text NOT NULL,
   status text DEFAULT 'active'::text NOT NULL,
   created_at timestamp with time zone DEFAULT CURRENT_TIMESTAMP NOT NULL,
   password_changed_at timestamp with time zone DEFAULT CURRENT_TIMESTAMP NOT NULL,
   identity_issuer text,
   identity_subject text,
   identity_bound_at timestamp with time zone,
+  confirmed_until timestamp with time zone,
   CONSTRAINT users_pkey PRIMARY KEY (id),
-  CONSTRAINT users_email_unique UNIQUE (email),
   CONSTRAINT users_identity_issuer_identity_subject_unique UNIQUE (identity_issuer, identity_subject),
   CONSTRAINT users_account_id_foreign FOREIGN KEY (account_id) REFERENCES accounts(id),
   CONSTRAINT users_identity_whole CHECK ((num_nulls(identity_issuer, identity_subject, identity_bound_at) = ANY (ARRAY[0, 3]))),
-  CONSTRAINT users_status_check CHECK ((status = ANY (ARRAY['active'::text, 'disabled'::text])))
+  CONSTRAINT users_role_check CHECK ((role = ANY (ARRAY['owner'::text, 'admin'::text, 'member'::text, 'viewer'::text]))),
+  CONSTRAINT users_status_check CHECK ((status = ANY (ARRAY['active'::text, 'disabled'::text, 'removed'::text])))
 );
 CREATE INDEX users_account_id_id_index ON users USING btree (account_id, id);
+CREATE UNIQUE INDEX users_email_unique ON users USING btree (email) WHERE (status <> 'removed'::text);
 
 -- Objects that vendors keep, by SHA-256 of their id, and the account whose call made each.
 CREATE TABLE vendor_resources (

@@ -91,7 +91,9 @@ export async function up(knex: Knex): Promise<void> {
     table.bigInteger('excess_e8').notNullable().defaultTo(0);
     // The team and the member (a row of `users`) to which the calls of the key belong.
     table.uuid('team_id').references('teams.id').index();
-    table.uuid('member_id');
+    table.uuid('member_id').index();
+    // Until when a key of a team works if the identity provider of its member confirms the member no more; `confirmed_until` of the member.
+    table.timestamp('member_until', { useTz: true });
     // The names of the tags that every call of the key must have, besides those that its team requires.
     table.jsonb('required_tags');
     table.index(['account_id', 'id']);

@@ -1,8 +1,9 @@
 import type { Knex } from 'knex';
 
 /**
- * Creates console users and their teams, operators' tokens, their sessions, one-time sign-in links, and counts of sign-in attempts. The database keeps only
- * SHA-256 of session tokens, of links, and of the e-mail and network addresses for which attempts are counted.
+ * Creates console users with their roles and teams, invitations, operators' tokens, their sessions, one-time sign-in links, and counts of sign-in
+ * attempts. The database keeps only SHA-256 of session tokens, of links and invitations, and of the e-mail and network addresses for which
+ * attempts are counted.
  *
  * A user may be bound to one identity of a provider, and an identity to one user. The name of an operator's token is never reused, so that
  * the audit log always says which token made a change.
@@ -12,14 +13,19 @@ export async function up(knex: Knex): Promise<void> {
     table.comment('Users of the console, with the identity that each is bound to.');
     table.uuid('id').primary();
     table.uuid('account_id').notNullable().references('accounts.id');
-    table.text('email').notNullable().unique();
+    table.text('email').notNullable();
     table.text('password_hash').notNullable();
-    table.text('status').notNullable().defaultTo('active').checkIn(['active', 'disabled']);
+    table.text('role').notNullable().defaultTo('owner').checkIn(['owner', 'admin', 'member', 'viewer']);
+    // A removed user keeps its row, because API keys, usage records and spending still name it. Its address is free for another user.
+    table.text('status').notNullable().defaultTo('active').checkIn(['active', 'disabled', 'removed']);
     table.timestamp('created_at', { useTz: true }).notNullable().defaultTo(knex.fn.now());
     table.timestamp('password_changed_at', { useTz: true }).notNullable().defaultTo(knex.fn.now());
     table.text('identity_issuer');
     table.text('identity_subject');
     table.timestamp('identity_bound_at', { useTz: true });
+    // Until when the keys of a bound user in teams work without another sign-in with the provider.
+    table.timestamp('confirmed_until', { useTz: true });
+    table.unique(['email'], { predicate: knex.whereRaw("status <> 'removed'"), useConstraint: false });
     table.index(['account_id', 'id']);
     table.unique(['identity_issuer', 'identity_subject']);
     table.check(
@@ -33,6 +39,22 @@ export async function up(knex: Knex): Promise<void> {
     table.uuid('team_id').notNullable().references('teams.id');
     table.uuid('user_id').notNullable().references('users.id').index();
     table.primary(['team_id', 'user_id']);
+  });
+  await knex.schema.createTable('invitations', (table) => {
+    table.comment('Invitations that are not accepted yet, by SHA-256 of their token.');
+    table.uuid('id').primary();
+    table.uuid('account_id').notNullable().references('accounts.id');
+    table.specificType('token_hash', 'char(64)').notNullable().unique();
+    table.text('email').notNullable();
+    table.text('role').notNullable().checkIn(['owner', 'admin', 'member', 'viewer']);
+    table.jsonb('team_ids').notNullable();
+    // The actor who invited. The invitations of a user end when the user is removed, disabled or gets another role.
+    table.text('invited_by').notNullable().index();
+    table.timestamp('created_at', { useTz: true }).notNullable().defaultTo(knex.fn.now());
+    table.timestamp('expires_at', { useTz: true }).notNullable();
+    table.unique(['account_id', 'email']);
+    table.index(['account_id', 'id']);
+    table.index(['expires_at']);
   });
   await knex.schema.createTable('user_sessions', (table) => {
     table.comment('Open sessions of the console, by SHA-256 of their token.');

@@ -14,6 +14,13 @@ export interface Answers {
     resetsAt: string | null;
     thresholds: number[];
   };
+  "DELETE /admin/v1/invitations/{invitationId}": {
+    id: string;
+    email: string;
+    role: "owner" | "admin" | "member" | "viewer";
+    teamIds: string[];
+    expiresAt: string;
+  };
   "DELETE /admin/v1/keys/{keyId}": {
     id: string;
     accountId: string;
@@ -60,11 +67,12 @@ export interface Answers {
     revokedAt: string | null;
     lastUsedAt: string | null;
   };
-  "DELETE /admin/v1/users/{userId}/identity": {
+  "DELETE /admin/v1/users/{userId}": {
     id: string;
     accountId: string;
     email: string;
-    status: "active" | "disabled";
+    role: "owner" | "admin" | "member" | "viewer";
+    status: "active" | "disabled" | "removed";
     createdAt: string;
     passwordChangedAt: string;
     identity: {
@@ -73,6 +81,12 @@ export interface Answers {
       boundAt: string;
     } | null;
   };
+  /** @format DELETE /admin/v1/users/{userId} */
+  "DELETE /admin/v1/users/{userId}/identity": Answers["DELETE /admin/v1/users/{userId}"];
+  /** @format DELETE /admin/v1/budgets/{budgetId} */
+  "DELETE /console/api/budgets/{budgetId}": Answers["DELETE /admin/v1/budgets/{budgetId}"];
+  /** @format DELETE /admin/v1/invitations/{invitationId} */
+  "DELETE /console/api/invitations/{invitationId}": Answers["DELETE /admin/v1/invitations/{invitationId}"];
   "DELETE /console/api/keys/{keyId}": {
     id: string;
     name: string;
@@ -97,6 +111,8 @@ export interface Answers {
     revokedAt: string | null;
     lastUsedAt: string | null;
   };
+  /** @format DELETE /admin/v1/users/{userId} */
+  "DELETE /console/api/members/{userId}": Answers["DELETE /admin/v1/users/{userId}"];
   "DELETE /console/api/sandboxes/{id}": {
     id: string;
     type:
@@ -125,6 +141,10 @@ export interface Answers {
     result: Record<string, unknown> | null;
     noop: boolean;
   };
+  /** @format DELETE /admin/v1/teams/{teamId} */
+  "DELETE /console/api/teams/{teamId}": Answers["DELETE /admin/v1/teams/{teamId}"];
+  /** @format DELETE /admin/v1/teams/{teamId} */
+  "DELETE /console/api/teams/{teamId}/members/{userId}": Answers["DELETE /admin/v1/teams/{teamId}"];
   "GET /admin/v1/accounts": {
     items: Answers["GET /admin/v1/accounts/{accountId}"][];
     nextCursor: string | null;
@@ -144,6 +164,10 @@ export interface Answers {
     items: Answers["DELETE /admin/v1/budgets/{budgetId}"][];
     nextCursor: string | null;
   };
+  "GET /admin/v1/accounts/{accountId}/invitations": {
+    items: Answers["DELETE /admin/v1/invitations/{invitationId}"][];
+    nextCursor: string | null;
+  };
   "GET /admin/v1/accounts/{accountId}/keys": {
     items: Answers["DELETE /admin/v1/keys/{keyId}"][];
     nextCursor: string | null;
@@ -153,7 +177,7 @@ export interface Answers {
     nextCursor: string | null;
   };
   "GET /admin/v1/accounts/{accountId}/users": {
-    items: Answers["DELETE /admin/v1/users/{userId}/identity"][];
+    items: Answers["DELETE /admin/v1/users/{userId}"][];
     nextCursor: string | null;
   };
   "GET /admin/v1/audit": {
@@ -810,6 +834,10 @@ export interface Answers {
     }[];
     nextCursor: string | null;
   };
+  /** @format GET /admin/v1/accounts/{accountId}/budgets */
+  "GET /console/api/budgets": Answers["GET /admin/v1/accounts/{accountId}/budgets"];
+  /** @format DELETE /admin/v1/budgets/{budgetId} */
+  "GET /console/api/budgets/{budgetId}": Answers["DELETE /admin/v1/budgets/{budgetId}"];
   "GET /console/api/catalog": {
     publicUrl: string;
     strategies: string[];
@@ -848,12 +876,16 @@ export interface Answers {
       models: string[];
     }[];
   };
+  /** @format GET /admin/v1/accounts/{accountId}/invitations */
+  "GET /console/api/invitations": Answers["GET /admin/v1/accounts/{accountId}/invitations"];
   "GET /console/api/keys": {
     items: Answers["DELETE /console/api/keys/{keyId}"][];
     nextCursor: string | null;
   };
   /** @format DELETE /console/api/keys/{keyId} */
   "GET /console/api/keys/{keyId}": Answers["DELETE /console/api/keys/{keyId}"];
+  /** @format GET /admin/v1/accounts/{accountId}/users */
+  "GET /console/api/members": Answers["GET /admin/v1/accounts/{accountId}/users"];
   "GET /console/api/overview": {
     balanceUsd: string | null;
     heldUsd: string | null;
@@ -1219,6 +1251,7 @@ export interface Answers {
     user: {
       id: string;
       email: string;
+      role: "owner" | "admin" | "member" | "viewer";
       passwordChangedAt: string;
     };
     account: {
@@ -1238,6 +1271,8 @@ export interface Answers {
       startUrl: string;
     } | null;
   };
+  /** @format GET /admin/v1/accounts/{accountId}/teams */
+  "GET /console/api/teams": Answers["GET /admin/v1/accounts/{accountId}/teams"];
   "GET /console/api/usage": {
     items: {
       requestId: string;
@@ -1429,10 +1464,16 @@ export interface Answers {
   "PATCH /admin/v1/keys/{keyId}": Answers["DELETE /admin/v1/keys/{keyId}"];
   /** @format DELETE /admin/v1/teams/{teamId} */
   "PATCH /admin/v1/teams/{teamId}": Answers["DELETE /admin/v1/teams/{teamId}"];
-  /** @format DELETE /admin/v1/users/{userId}/identity */
-  "PATCH /admin/v1/users/{userId}": Answers["DELETE /admin/v1/users/{userId}/identity"];
+  /** @format DELETE /admin/v1/users/{userId} */
+  "PATCH /admin/v1/users/{userId}": Answers["DELETE /admin/v1/users/{userId}"];
+  /** @format DELETE /admin/v1/budgets/{budgetId} */
+  "PATCH /console/api/budgets/{budgetId}": Answers["DELETE /admin/v1/budgets/{budgetId}"];
   /** @format DELETE /console/api/keys/{keyId} */
   "PATCH /console/api/keys/{keyId}": Answers["DELETE /console/api/keys/{keyId}"];
+  /** @format DELETE /admin/v1/users/{userId} */
+  "PATCH /console/api/members/{userId}": Answers["DELETE /admin/v1/users/{userId}"];
+  /** @format DELETE /admin/v1/teams/{teamId} */
+  "PATCH /console/api/teams/{teamId}": Answers["DELETE /admin/v1/teams/{teamId}"];
   /** @format GET /admin/v1/accounts/{accountId} */
   "POST /admin/v1/accounts": Answers["GET /admin/v1/accounts/{accountId}"];
   /** @format DELETE /admin/v1/budgets/{budgetId} */
@@ -1450,6 +1491,15 @@ export interface Answers {
   "POST /admin/v1/accounts/{accountId}/debits": Answers["POST /admin/v1/accounts/{accountId}/credits"];
   /** @format GET /admin/v1/accounts/{accountId} */
   "POST /admin/v1/accounts/{accountId}/freeze": Answers["GET /admin/v1/accounts/{accountId}"];
+  "POST /admin/v1/accounts/{accountId}/invitations": {
+    id: string;
+    email: string;
+    role: "owner" | "admin" | "member" | "viewer";
+    teamIds: string[];
+    expiresAt: string;
+    path: string;
+    url: string | null;
+  };
   "POST /admin/v1/accounts/{accountId}/keys": {
     id: string;
     accountId: string;
@@ -1481,8 +1531,8 @@ export interface Answers {
   "POST /admin/v1/accounts/{accountId}/teams": Answers["DELETE /admin/v1/teams/{teamId}"];
   /** @format GET /admin/v1/accounts/{accountId} */
   "POST /admin/v1/accounts/{accountId}/unfreeze": Answers["GET /admin/v1/accounts/{accountId}"];
-  /** @format DELETE /admin/v1/users/{userId}/identity */
-  "POST /admin/v1/accounts/{accountId}/users": Answers["DELETE /admin/v1/users/{userId}/identity"];
+  /** @format DELETE /admin/v1/users/{userId} */
+  "POST /admin/v1/accounts/{accountId}/users": Answers["DELETE /admin/v1/users/{userId}"];
   "POST /admin/v1/config/reload": {
     revision: string;
     before: string;
@@ -1572,6 +1622,10 @@ export interface Answers {
     path: string;
     expiresAt: string;
   };
+  /** @format DELETE /admin/v1/budgets/{budgetId} */
+  "POST /console/api/budgets": Answers["DELETE /admin/v1/budgets/{budgetId}"];
+  /** @format POST /admin/v1/accounts/{accountId}/invitations */
+  "POST /console/api/invitations": Answers["POST /admin/v1/accounts/{accountId}/invitations"];
   "POST /console/api/keys": {
     id: string;
     name: string;
@@ -1602,11 +1656,17 @@ export interface Answers {
   /** @format GET /console/api/session */
   "POST /console/api/session": Answers["GET /console/api/session"];
   /** @format GET /console/api/session */
+  "POST /console/api/session/invitation": Answers["GET /console/api/session"];
+  /** @format GET /console/api/session */
   "POST /console/api/session/link": Answers["GET /console/api/session"];
+  /** @format DELETE /admin/v1/teams/{teamId} */
+  "POST /console/api/teams": Answers["DELETE /admin/v1/teams/{teamId}"];
   /** @format GET /operator/api/session */
   "POST /operator/api/session": Answers["GET /operator/api/session"];
   /** @format DELETE /admin/v1/teams/{teamId} */
   "PUT /admin/v1/teams/{teamId}/members/{userId}": Answers["DELETE /admin/v1/teams/{teamId}"];
   /** @format GET /console/api/session */
   "PUT /console/api/password": Answers["GET /console/api/session"];
+  /** @format DELETE /admin/v1/teams/{teamId} */
+  "PUT /console/api/teams/{teamId}/members/{userId}": Answers["DELETE /admin/v1/teams/{teamId}"];
 }

@@ -123,22 +123,36 @@ async function assertOnly(transaction: Knex.Transaction, { scope, window }: Pick
   throw fail('CONFLICT', { param: 'window', message });
 }
 
-/** Returns a budget with what is spent and held. @throws NOT_FOUND */
-export async function findBudget(stores: Stores, budgetId: string): Promise<Budget> {
-  return withMoney(stores, await readRow(stores.database, budgetId));
+/** Returns a budget with what is spent and held; with `memberId` only a budget of this member or its keys. @throws NOT_FOUND */
+export async function findBudget(stores: Stores, budgetId: string, memberId?: string): Promise<Budget> {
+  const row = await readRow(stores.database, budgetId);
+  const own =
+    memberId === undefined ||
+    (await ownScopes(stores.database('budgets'), memberId).where({ id: budgetId }).first('id'));
+  if (own === undefined) throw noBudget();
+  return withMoney(stores, row);
 }
 
-/** Lists the budgets of an account and of its teams, members and keys, newest first. @throws NOT_FOUND if the account does not exist */
+/** Restricts a query of budgets to those of a member and its keys. */
+function ownScopes(query: Knex.QueryBuilder, memberId: string): Knex.QueryBuilder {
+  return query.whereRaw(`(scope = :scope OR scope IN (SELECT 'k:' || id FROM api_keys WHERE member_id = :memberId))`, {
+    scope: `m:${memberId}`,
+    memberId,
+  });
+}
+
+/** Lists the budgets of an account and of its teams, members and keys, newest first; with `memberId` only those of this member and its keys. @throws NOT_FOUND if the account does not exist */
 export async function listBudgets(
   stores: Stores,
   accountId: string,
   asked: PageRequest,
-  { scope }: { readonly scope?: BudgetScope | undefined } = {},
+  { scope, memberId }: { readonly scope?: BudgetScope | undefined; readonly memberId?: string | undefined } = {},
 ): Promise<Page<Budget>> {
   const { database } = stores;
   await requireAccount(database, accountId);
   const query = database<NamedBudgetRow>('budgets').select(database.raw(NAMED)).where({ account_id: accountId });
   if (scope !== undefined) query.where('scope', 'like', `${LETTERS[scope]}:%`);
+  if (memberId !== undefined) ownScopes(query, memberId);
   return newestPage(query, asked, (row: NamedBudgetRow) => withMoney(stores, row));
 }
 
@@ -239,8 +253,12 @@ async function readRow(database: Knex, budgetId: string): Promise<NamedBudgetRow
   const row = UUID.test(budgetId)
     ? await database('budgets').where({ id: budgetId }).select(database.raw(NAMED)).first<NamedBudgetRow | undefined>()
     : undefined;
-  if (row === undefined) throw fail('NOT_FOUND', { message: 'The budget does not exist.' });
+  if (row === undefined) throw noBudget();
   return row;
+}
+
+function noBudget(): GatewayError {
+  return fail('NOT_FOUND', { message: 'The budget does not exist.' });
 }
 
 async function withMoney({ calls }: Stores, row: NamedBudgetRow): Promise<Budget> {

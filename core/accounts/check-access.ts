@@ -23,7 +23,7 @@ export function isKeyRefusal({ code }: GatewayError): boolean {
 
 /** Returns the error if a request may not use its key; undefined if it may. */
 export function refusalOfKey(
-  { secrets, expiresAtMs, addresses }: KeyAccess,
+  { secrets, expiresAtMs, memberUntilMs, addresses }: KeyAccess,
   shown: Shown | undefined,
   nowMs: number,
 ): GatewayError | undefined {
@@ -33,6 +33,7 @@ export function refusalOfKey(
       return expired('This secret of the API key was replaced, and it', secrets.previousUntilMs);
   }
   if (expiresAtMs !== undefined && nowMs >= expiresAtMs) return expired('The API key', expiresAtMs);
+  if (memberUntilMs !== undefined && nowMs >= memberUntilMs) return fail('INVALID_API_KEY');
   if (shown === undefined || addresses === undefined) return undefined;
   const { address } = shown;
   if (address === undefined) return fail('INVALID_FIELD', { param: 'X-Forwarded-For', message: ADDRESS_EXPECTED });

@@ -28,6 +28,7 @@ import {
   unlessUnavailable,
 } from './accounts';
 import { displayParts, hashApiKey, makeApiKey } from './key-format';
+import { assertOwnKey, ownersForMember } from './member-keys';
 import { type KeyRates, limitKeys } from './rates';
 import { pushScope, requireMember, requireTeam } from './scopes';
 
@@ -99,7 +100,6 @@ interface KeyRow extends KeyLimitColumns, AccessColumns {
   readonly allowed_models: readonly string[] | null;
   readonly markup: string | null;
   readonly debug: boolean;
-  readonly team_id: string | null;
   readonly member_id: string | null;
   readonly required_tags: readonly string[] | null;
   readonly created_at: Date;
@@ -112,13 +112,16 @@ const KEY_COLUMNS = `api_keys.*, ${limitsSql("'k:' || api_keys.id")} AS limits`;
 /**
  * Creates a key: writes its row, sends it to the ledger, and returns the secret this only time. If the ledger is unreachable, the client
  * never receives the secret. The row is then revoked, because otherwise recovery would enable the key.
- * @throws NOT_FOUND, RATE_LIMITED, LEDGER_UNAVAILABLE; CONFLICT if the account already has the largest number of keys, or for a disabled user
+ * `ownId` is a member who may make only its own keys, in its own teams.
+ * @throws NOT_FOUND, RATE_LIMITED, LEDGER_UNAVAILABLE; CONFLICT if the account already has the largest number of keys, or for a disabled
+ * user; FORBIDDEN if a member asks for a key of another member or team
  */
 export async function createKey(
   stores: KeyMaker,
   accountId: string,
   wanted: NewKey,
   actor: string,
+  ownId?: string,
 ): Promise<{ readonly apiKey: string; readonly key: AccountKey }> {
   await requireAccount(stores.database, accountId);
   const { rates } = stores.keys;
@@ -139,6 +142,7 @@ export async function createKey(
     team_id: wanted.teamId ?? null,
     member_id: wanted.memberId ?? null,
     required_tags: wanted.requiredTags ?? null,
+    member_until: null,
     expires_at: wanted.expiresAt ?? null,
     allowed_addresses: wanted.allowedAddresses ?? null,
     previous_hash: null,
@@ -151,17 +155,18 @@ export async function createKey(
     const lock = transaction('accounts').where({ id: accountId });
     const account = await (rates.maxKeys === undefined ? lock.forShare() : lock.forUpdate()).first<Marked>('markup');
     await assertRoom(transaction, accountId, rates);
-    await checkOwners(transaction, plain);
+    const owned = ownId === undefined ? plain : { ...plain, ...(await ownersForMember(transaction, ownId, wanted)) };
+    const key = { ...owned, ...(await checkOwners(transaction, owned)) };
     // Nodes do not read a key with revision 0; they assume default settings. A key with a model list, a markup, an access rule, a team, a member
     // or required tags has revision 1, so that nodes read it.
     const isPlain =
-      plain.allowed_models === null &&
-      plain.team_id === null &&
-      plain.member_id === null &&
-      plain.required_tags === null &&
-      (plain.markup ?? account?.markup ?? null) === null &&
-      accessOf(plain).access === undefined;
-    const made = { ...plain, rev: isPlain ? 0 : 1 };
+      key.allowed_models === null &&
+      key.team_id === null &&
+      key.member_id === null &&
+      key.required_tags === null &&
+      (key.markup ?? account?.markup ?? null) === null &&
+      accessOf(key).access === undefined;
+    const made = { ...key, rev: isPlain ? 0 : 1 };
     await transaction('api_keys').insert(columnsOf(made));
     await writeLimits(transaction, made);
     await writeAudit(transaction, { actor, action: 'key.create', subject: `key:${made.id}`, after: audited(made) });
@@ -177,19 +182,21 @@ export async function createKey(
 }
 
 /**
- * Checks the team and the member that a key is about to get. @throws NOT_FOUND if they are not of the key's account; CONFLICT for a
- * disabled user
+ * Checks the team and the member that a key is about to get, and returns until when the member is confirmed.
+ * @throws NOT_FOUND if they are not of the key's account; CONFLICT for a disabled user
  */
 async function checkOwners(
   transaction: Knex.Transaction,
   key: Pick<KeyRow, 'account_id' | 'team_id' | 'member_id'>,
-  before?: Pick<KeyRow, 'team_id' | 'member_id'>,
-): Promise<void> {
+  before?: Pick<KeyRow, 'team_id' | 'member_id' | 'member_until'>,
+): Promise<Pick<KeyRow, 'member_until'>> {
   const { account_id: accountId, team_id: teamId, member_id: userId } = key;
   if (teamId !== null && teamId !== before?.team_id)
     await requireTeam(transaction, { accountId, teamId, param: 'teamId' });
-  if (userId === null || userId === before?.member_id) return;
-  if ((await requireMember(transaction, { accountId, userId, param: 'memberId' })).isActive) return;
+  if (userId === null) return { member_until: null };
+  if (before !== undefined && userId === before.member_id) return { member_until: before.member_until };
+  const member = await requireMember(transaction, { accountId, userId, param: 'memberId' });
+  if (member.isActive) return { member_until: member.confirmedUntil };
   const message = 'memberId: the user is disabled. Enable the user first, or choose another.';
   throw fail('CONFLICT', { param: 'memberId', message });
 }
@@ -207,24 +214,28 @@ async function assertRoom(transaction: Knex.Transaction, accountId: string, { ma
 
 /**
  * Changes a key, and sends the change to the ledger. The promise resolves when the change holds on every node; later calls of a key that
- * was moved count in its new team or member. @throws NOT_FOUND, LEDGER_UNAVAILABLE; CONFLICT if the key is revoked, or for a disabled user
+ * was moved count in its new team or member. `ownId` is a member who may change only its own keys. @throws NOT_FOUND, LEDGER_UNAVAILABLE; CONFLICT if the key is revoked, or for a disabled user;
+ * FORBIDDEN if a member moves its key or raises a limit
  */
 export async function updateKey(
   stores: Stores,
   keyId: string,
   changes: KeyChanges,
   actor: string,
+  ownId?: string,
 ): Promise<AccountKey> {
   await changeKey(stores, keyId, { actor, action: 'key.update' }, async (before, transaction) => {
+    if (ownId !== undefined) assertOwnKey(before, changes, ownId);
     assertActive(before);
     const { name, markup, debug, expiresAt, allowedModels, allowedAddresses, teamId, memberId, requiredTags } = changes;
     const owners = {
       team_id: teamId === undefined ? before.team_id : teamId,
       member_id: memberId === undefined ? before.member_id : memberId,
     };
-    await checkOwners(transaction, { account_id: before.account_id, ...owners }, before);
+    const member = await checkOwners(transaction, { account_id: before.account_id, ...owners }, before);
     return {
       ...owners,
+      ...member,
       name: name ?? before.name,
       ...changeLimits(changes, before),
       allowed_models: allowedModels === undefined ? before.allowed_models : allowedModels,
@@ -297,34 +308,43 @@ export async function rotateKey(
   }
 }
 
+interface KeyAudit {
+  readonly actor: string;
+  readonly action: string;
+}
+
+type RowChange = (
+  before: KeyRow,
+  transaction: Knex.Transaction,
+) => Partial<KeyRow> | undefined | Promise<Partial<KeyRow> | undefined>;
+
 /**
  * Changes a key's row under its lock, with a new revision and an audit entry. `changeOf` returns undefined if nothing changes. Returns the
  * row from before the change.
  */
-async function changeKey(
-  { database }: Stores,
+async function changeKey({ database }: Stores, keyId: string, audit: KeyAudit, changeOf: RowChange): Promise<KeyRow> {
+  return database.transaction((transaction) => changeKeyRow(transaction, keyId, audit, changeOf));
+}
+
+async function changeKeyRow(
+  transaction: Knex.Transaction,
   keyId: string,
-  { actor, action }: { readonly actor: string; readonly action: string },
-  changeOf: (
-    before: KeyRow,
-    transaction: Knex.Transaction,
-  ) => Partial<KeyRow> | undefined | Promise<Partial<KeyRow> | undefined>,
+  { actor, action }: KeyAudit,
+  changeOf: RowChange,
 ): Promise<KeyRow> {
-  return database.transaction(async (transaction) => {
-    const before = await lockKey(transaction, keyId);
-    const change = await changeOf(before, transaction);
-    if (change === undefined) return before;
-    const after = { ...before, ...change, rev: before.rev + 1 };
-    const columns = columnsOf({ ...change, rev: after.rev });
-    await transaction('api_keys')
-      .where({ id: keyId })
-      .update({ ...columns, changed_at: transaction.fn.now() });
-    if (change.limits !== undefined) await writeLimits(transaction, after, before.limits);
-    const shown = action === 'key.rotate' ? auditedSecret : audited;
-    const subject = `key:${keyId}`;
-    await writeAudit(transaction, { actor, action, subject, before: shown(before), after: shown(after) });
-    return before;
-  });
+  const before = await lockKey(transaction, keyId);
+  const change = await changeOf(before, transaction);
+  if (change === undefined) return before;
+  const after = { ...before, ...change, rev: before.rev + 1 };
+  const columns = columnsOf({ ...change, rev: after.rev });
+  await transaction('api_keys')
+    .where({ id: keyId })
+    .update({ ...columns, changed_at: transaction.fn.now() });
+  if (change.limits !== undefined) await writeLimits(transaction, after, before.limits);
+  const shown = action === 'key.rotate' ? auditedSecret : audited;
+  const subject = `key:${keyId}`;
+  await writeAudit(transaction, { actor, action, subject, before: shown(before), after: shown(after) });
+  return before;
 }
 
 /** Writes the limits of a key's spending as budgets of its scope. A budget that stays keeps its id and thresholds. */
@@ -363,12 +383,17 @@ export async function revokeKey(stores: Stores, keyId: string, actor: string): P
   return withMoney(stores, await pushKey(stores, keyId));
 }
 
-/** Returns a key of this account. @throws NOT_FOUND */
-export async function findKey(stores: Stores, accountId: string, keyId: string): Promise<AccountKey> {
+/** Returns a key of this account; with `memberId` only a key of this member. @throws NOT_FOUND */
+export async function findKey(
+  stores: Stores,
+  accountId: string,
+  keyId: string,
+  memberId?: string,
+): Promise<AccountKey> {
   const row: KeyRow | undefined = UUID.test(keyId)
     ? await stores
         .database('api_keys')
-        .where({ id: keyId, account_id: accountId })
+        .where({ id: keyId, account_id: accountId, ...(memberId !== undefined && { member_id: memberId }) })
         .select(stores.database.raw(KEY_COLUMNS))
         .first()
     : undefined;
@@ -390,6 +415,7 @@ interface KeyFilters {
   /** A part of the key's name, id, prefix or suffix. */
   readonly search?: string | undefined;
   readonly status?: KeyStatus | undefined;
+  readonly memberId?: string | undefined;
 }
 
 /** Lists an account's keys, newest first. @throws NOT_FOUND if the account does not exist */
@@ -397,13 +423,17 @@ export async function listKeys(
   stores: Stores,
   accountId: string,
   asked: PageRequest,
-  { search, status }: KeyFilters = {},
+  { search, status, memberId }: KeyFilters = {},
 ): Promise<Page<AccountKey>> {
   await requireAccount(stores.database, accountId);
   const query = stores
     .database<KeyRow>('api_keys')
     .select(stores.database.raw(KEY_COLUMNS))
-    .where({ account_id: accountId, ...(status !== undefined && { status }) });
+    .where({
+      account_id: accountId,
+      ...(status !== undefined && { status }),
+      ...(memberId !== undefined && { member_id: memberId }),
+    });
   if (search !== undefined) {
     const pattern = `%${search.replaceAll(/[\\%_]/g, '\\$&')}%`;
     query.whereRaw("(name ILIKE :pattern OR id::text ILIKE :pattern OR prefix || '…' || suffix ILIKE :pattern)", {
@@ -413,10 +443,41 @@ export async function listKeys(
   return newestPage(query, asked, (row: KeyRow) => withMoney(stores, row));
 }
 
-async function markRevoked(stores: Stores, keyId: string, actor: string): Promise<void> {
-  await changeKey(stores, keyId, { actor, action: 'key.revoke' }, ({ status }) =>
+async function markRevoked({ database }: Pick<Stores, 'database'>, keyId: string, actor: string): Promise<void> {
+  await database.transaction((transaction) => markRevokedIn(transaction, keyId, actor));
+}
+
+async function markRevokedIn(transaction: Knex.Transaction, keyId: string, actor: string): Promise<void> {
+  await changeKeyRow(transaction, keyId, { actor, action: 'key.revoke' }, ({ status }) =>
     status === 'revoked' ? undefined : { status: 'revoked', revoked_at: new Date() },
   );
+}
+
+/** Revokes the keys of a member whose row the caller has locked. The caller then sends them with `pushKeysOf`. */
+export async function revokeKeysOf(transaction: Knex.Transaction, memberId: string, actor: string): Promise<void> {
+  const active = { member_id: memberId, status: 'active' };
+  const rows: { id: string }[] = await transaction('api_keys').where(active).orderBy('id').select('id');
+  for (const { id } of rows) await markRevokedIn(transaction, id, actor);
+}
+
+/**
+ * Sets until when the keys of a member in teams work; null for always. The caller has locked the row of the member, and then sends the keys
+ * with `pushKeysOf`.
+ */
+export async function limitKeysOf(transaction: Knex.Transaction, memberId: string, until: Date | null): Promise<void> {
+  const change = {
+    member_until: until,
+    rev: transaction.raw('rev + (team_id IS NOT NULL)::int'),
+    changed_at: transaction.fn.now(),
+  };
+  await transaction('api_keys').where({ member_id: memberId, status: 'active' }).update(change);
+}
+
+/** Sends the keys of a member that the ledger may not have yet. */
+export async function pushKeysOf(stores: Stores, memberId: string): Promise<void> {
+  const untold = stores.database('api_keys').where({ member_id: memberId }).whereRaw('told_rev < rev');
+  const rows: { id: string }[] = await untold.orderBy('id').select('id');
+  for (const { id } of rows) await pushKey(stores, id);
 }
 
 /** Sends a key's row to the ledger. Holds the row's lock meanwhile, so that the later of two concurrent changes reaches the ledger last. */

@@ -74,14 +74,18 @@ export async function requireTeam(
   if (row === undefined) throw fail('NOT_FOUND', { param, message: `${param}: the account has no such team.` });
 }
 
-/** Checks that an account has a user, and returns whether the user is active. @throws NOT_FOUND that names the field */
+/** Checks that an account has a user, and returns whether the user is active and until when it is confirmed. @throws NOT_FOUND that names the field */
 export async function requireMember(
   transaction: Knex.Transaction,
   { accountId, userId, param }: { readonly accountId: string; readonly userId: string; readonly param: string },
-): Promise<{ readonly isActive: boolean }> {
+): Promise<{ readonly isActive: boolean; readonly confirmedUntil: Date | null }> {
   const row = UUID.test(userId)
-    ? await transaction('users').where({ id: userId, account_id: accountId }).forShare().first('status')
+    ? await transaction('users')
+        .where({ id: userId, account_id: accountId })
+        .whereNot({ status: 'removed' })
+        .forShare()
+        .first('status', 'confirmed_until')
     : undefined;
   if (row === undefined) throw fail('NOT_FOUND', { param, message: `${param}: the account has no such user.` });
-  return { isActive: row.status === 'active' };
+  return { isActive: row.status === 'active', confirmedUntil: row.confirmed_until };
 }

@@ -66,14 +66,24 @@ export async function createTeam(
   return toTeam({ ...row, deleted_at: null, members: [] });
 }
 
-/** Lists the teams of an account, newest first. @throws NOT_FOUND if the account does not exist */
-export async function listTeams(database: Knex, accountId: string, asked: PageRequest): Promise<Page<Team>> {
+/**
+ * Lists the teams of an account, newest first; with `memberId` only the teams of this member, without their other members.
+ * @throws NOT_FOUND if the account does not exist
+ */
+export async function listTeams(
+  database: Knex,
+  accountId: string,
+  asked: PageRequest,
+  memberId?: string,
+): Promise<Page<Team>> {
   await requireAccount(database, accountId);
   const query = database<WholeTeamRow>('teams')
     .select(database.raw(WHOLE))
     .where({ account_id: accountId })
     .whereNull('deleted_at');
-  return newestPage(query, asked, async (row: WholeTeamRow) => toTeam(row));
+  if (memberId === undefined) return newestPage(query, asked, async (row: WholeTeamRow) => toTeam(row));
+  query.whereIn('id', (own) => void own.select('team_id').from('team_members').where({ user_id: memberId }));
+  return newestPage(query, asked, async (row: WholeTeamRow) => toTeam({ ...row, members: [memberId] }));
 }
 
 /**

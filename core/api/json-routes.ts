@@ -5,6 +5,7 @@ import { jsonBody, sendJson } from '../http/http';
 import { type Filters, type Reader, readQuery } from '../http/query';
 import type { Operator } from '../operators/operators';
 import type { OperatorRole } from '../operators/roles';
+import type { MemberRole } from '../sign-in/member-roles';
 import type { Session } from '../sign-in/sessions';
 import { NOTHING } from './fields';
 import type { Method, Route, Visit } from './route';
@@ -47,7 +48,7 @@ type RouteMaker<Who, More = object> = <
 ) => Route;
 
 /** Makes a route for operators on the admin listener. Caches must not store its answers. */
-export const adminRoute = maker<{ operator: Operator }, { role: OperatorRole }>(
+export const adminRoute = maker<{ operator: Operator; session?: Session | undefined }, { role: OperatorRole }>(
   { listener: 'admin' },
   { 'cache-control': 'no-store' },
 );
@@ -55,8 +56,11 @@ export const adminRoute = maker<{ operator: Operator }, { role: OperatorRole }>(
 /** Makes a route for customers with an API key. */
 export const keyRoute = maker<{ accountId: string; key: CallKey }>({ listener: 'public', auth: 'key' });
 
-/** Makes a route for signed-in users of the console. */
-export const sessionRoute = maker<{ accountId: string; session: Session }>({ listener: 'public', auth: 'session' });
+/** Makes a route for signed-in users of the console with one of these roles. */
+export const sessionRoute = maker<
+  { accountId: string; memberId: string | undefined; session: Session },
+  { roles: readonly MemberRole[] }
+>({ listener: 'public', auth: 'session' });
 
 /** Makes a route for the console's page before the sign-in. */
 export const pageRoute = maker<unknown>({ listener: 'public', auth: 'page' });

@@ -7,6 +7,7 @@ import type { BodyOwner } from '../http/buffered-bytes';
 import type { Reader } from '../http/query';
 import type { Operator } from '../operators/operators';
 import type { OperatorRole } from '../operators/roles';
+import type { MemberRole } from '../sign-in/member-roles';
 import type { Session } from '../sign-in/sessions';
 
 /** The HTTP methods of a route; `*` stands for every method. */
@@ -22,18 +23,25 @@ export interface Visit extends Pick<BodyOwner, 'onEnd'> {
   readonly params: Readonly<Record<string, string>>;
 }
 
+/** Whose things a request may see and change. */
+interface OfAccount {
+  readonly accountId: string;
+  /** The member to whose own things the request is restricted; undefined for those of the whole account. */
+  readonly memberId?: string | undefined;
+}
+
 type HandlerOf<Known> = (visit: Visit & Known, request: IncomingMessage, response: ServerResponse) => Promise<void>;
 
 /** The handler of a route. It answers a request, or throws. */
 export type Handler = HandlerOf<unknown>;
 /** The handler of a route that shows or changes what an account owns. API keys and signed-in console users of the account share it. */
-export type AccountHandler = HandlerOf<{ readonly accountId: string }>;
+export type AccountHandler = HandlerOf<OfAccount & { readonly key?: CallKey }>;
 /** The handler of a route that needs an API key. */
 export type KeyHandler = HandlerOf<{ readonly accountId: string; readonly key: CallKey }>;
 /** The handler of a route that needs a session of the console. */
-export type SessionHandler = HandlerOf<{ readonly accountId: string; readonly session: Session }>;
-/** The handler of a route of the admin listener. */
-export type AdminHandler = HandlerOf<{ readonly operator: Operator }>;
+export type SessionHandler = HandlerOf<OfAccount & { readonly session: Session }>;
+/** The handler of a route of the admin listener. `session` is that of a user, if the console has the route too. */
+export type AdminHandler = HandlerOf<{ readonly operator: Operator; readonly session?: Session | undefined }>;
 
 /**
  * Takes over a connection that the client wants to upgrade to another protocol, such as WebSocket, or sends an ordinary response. An error
@@ -91,7 +99,13 @@ export type Route = {
   /** A route that the console's page uses before the sign-in. docs/console.md describes it; the OpenAPI document does not. */
   | { readonly listener: 'public'; readonly auth: 'page'; readonly handle: Handler }
   /** A route of the console's page after the sign-in. The page itself must send every change. */
-  | { readonly listener: 'public'; readonly auth: 'session'; readonly handle: SessionHandler }
+  | {
+      readonly listener: 'public';
+      readonly auth: 'session';
+      /** The roles of the users who may ask; others get FORBIDDEN before the body is read. */
+      readonly roles: readonly MemberRole[];
+      readonly handle: SessionHandler;
+    }
   | {
       readonly listener: 'public';
       readonly auth: 'none';
@@ -124,7 +138,11 @@ export interface RouteAnswer {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** Returns the route at a path of the console, for users who are signed in to the account. */
-export function asSessionRoute(route: AccountRoute, path: `/console/api/${string}`): Route {
-  return { ...route, auth: 'session', path };
+/** Returns the route at a path of the console, for users with these roles who are signed in to the account. */
+export function asSessionRoute(
+  route: AccountRoute,
+  path: `/console/api/${string}`,
+  roles: readonly MemberRole[],
+): Route {
+  return { ...route, auth: 'session', path, roles };
 }

@@ -9,6 +9,7 @@ import { pathOf } from '../http/request-head';
 import type { Operators } from '../operators/operators';
 import { USUAL_ROLE } from '../operators/roles';
 import { beginConsoleAnswer, refuseOtherSites } from '../sign-in/console-requests';
+import { ownOnly, requireRole } from '../sign-in/member-roles';
 import type { Session } from '../sign-in/sessions';
 import { type RequestFacts, requestEnded } from './request-ended';
 import type { Handler, Route, UpgradeHandler, Visit } from './route';
@@ -151,7 +152,9 @@ async function answer(
   const session = await signedIn(request);
   facts.accountId = session.user.accountId;
   countFor(response, session.user.accountId);
-  await route.handle({ ...visit, accountId: session.user.accountId, session }, request, response);
+  requireRole(session.user, route.roles);
+  const { accountId } = session.user;
+  await route.handle({ ...visit, accountId, memberId: ownOnly(session.user), session }, request, response);
 }
 
 function methodNotAllowed(allow: readonly string[]): GatewayError {

@@ -1,6 +1,8 @@
 /** The addresses from which, and the times until which, an API key may be used. The clock of the node that receives the request decides. */
 export interface KeyAccess {
   readonly expiresAtMs?: number | undefined;
+  /** For a key of a team: until when the identity provider of its member has confirmed the member. Absent without such a provider. */
+  readonly memberUntilMs?: number | undefined;
   /** The addresses and ranges from which the key may be used; undefined for all. */
   readonly addresses?: readonly string[] | undefined;
   /** For a key whose secret was replaced: the hashes of the current secret and of the previous one. The previous one expires at `previousUntilMs`. */
@@ -13,6 +15,9 @@ export interface KeyAccess {
 export interface AccessColumns {
   readonly hash: string;
   readonly expires_at: Date | null;
+  readonly team_id: string | null;
+  /** Until when the key's member is confirmed; it stops only keys of teams. */
+  readonly member_until: Date | null;
   readonly allowed_addresses: readonly string[] | null;
   readonly previous_hash: string | null;
   readonly previous_until: Date | null;
@@ -21,10 +26,12 @@ export interface AccessColumns {
 /** Returns the `access` of a key's settings. It is absent for a key without restrictions whose secret was never replaced. */
 export function accessOf(row: AccessColumns): { readonly access?: KeyAccess } {
   const { hash: current, expires_at, allowed_addresses, previous_hash: previous, previous_until } = row;
+  const memberUntil = row.team_id === null ? null : row.member_until;
   const isReplaced = previous !== null && previous_until !== null;
-  if (expires_at === null && allowed_addresses === null && !isReplaced) return {};
+  if (expires_at === null && memberUntil === null && allowed_addresses === null && !isReplaced) return {};
   const access = {
     expiresAtMs: expires_at?.getTime(),
+    ...(memberUntil !== null && { memberUntilMs: memberUntil.getTime() }),
     addresses: allowed_addresses ?? undefined,
     secrets: isReplaced ? { current, previous, previousUntilMs: previous_until.getTime() } : undefined,
   };

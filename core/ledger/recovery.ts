@@ -177,7 +177,7 @@ async function readKeys(trx: Knex, accountIds: string): Promise<readonly KeyRow[
     `SELECT key.account_id::text AS "accountId", key.id::text AS "keyId", key.name, key.hash, key.status,
             ${LIMIT_COLUMNS.map((column) => `key.${column}`).join(', ')}, ${limitsSql("'k:' || key.id")} AS limits,
             key.rev, key.allowed_models AS "allowedModels", coalesce(key.markup, owner.markup) AS markup,
-            key.expires_at, key.allowed_addresses, key.previous_hash, key.previous_until,
+            key.expires_at, key.team_id, key.member_until, key.allowed_addresses, key.previous_hash, key.previous_until,
             key.team_id::text AS "teamId", key.member_id::text AS "memberId", ${requiredTagsSql('key')} AS "requiredTags"
      FROM api_keys AS key
      JOIN jsonb_array_elements_text(:accountIds::jsonb) AS account ON key.account_id = account.value::uuid

@@ -19,12 +19,14 @@ export interface UsageFilters {
   readonly endUser?: string | undefined;
   /** Tags that the calls have, by name. */
   readonly tags?: CallTags | undefined;
+  /** The member whose records alone may be selected, whatever the other filters are; undefined: those of all members. */
+  readonly memberId?: string | undefined;
 }
 
 /** Adds the filters to a query, in a form that can use the indexes of migrations/0003-usage-records.ts. */
 export function narrow(
   query: Knex.QueryBuilder,
-  { account, from, to, key, model, upstream, status, session, agent, team, member, endUser, tags }: UsageFilters,
+  { account, from, to, key, model, upstream, status, session, agent, team, member, endUser, tags, memberId }: UsageFilters,
 ): void {
   if (account !== undefined) query.where('usage.account_id', account);
   if (from !== undefined) query.where('usage.created_at', '>=', from);
@@ -36,7 +38,7 @@ export function narrow(
   if (session !== undefined) query.where('usage.session_id', session);
   if (agent !== undefined) query.where('usage.agent_id', agent);
   if (team !== undefined) query.where('usage.team_id', team);
-  if (member !== undefined) query.where('usage.member_id', member);
+  for (const id of [member, memberId]) if (id !== undefined) query.where('usage.member_id', id);
   if (endUser !== undefined) query.where('usage.end_user_id', endUser);
   if (tags !== undefined) query.whereRaw('usage.tags @> ?::jsonb', JSON.stringify(tags));
   // The filter compares the model name that a usage record shows. The record of a refused call has only the name from the request.

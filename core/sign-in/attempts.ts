@@ -51,17 +51,23 @@ export async function beginSignInAttempt(
   database: Knex,
   { email, place }: { readonly email: string; readonly place: string },
 ): Promise<SignInAttempt> {
-  const byPlace = subjectOf('place', place);
+  const atPlace = await beginAtPlace(database, place);
   const byEmail = subjectOf('email', canonicalEmail(email));
-  await count(database, byPlace, PER_PLACE);
   await count(database, byEmail, PER_EMAIL);
   return {
     succeeded: async () => {
-      // Subtracts one attempt from the count of the client address. A reset would help a client that also guesses passwords of other accounts.
-      await uncount(database, byPlace, 1);
+      await atPlace.succeeded();
       await database('sign_in_attempts').where({ subject: byEmail }).delete();
     },
   };
+}
+
+/** Counts an attempt to sign in without an e-mail address, per client address. @throws SIGN_IN_SLOWED if the client must wait */
+export async function beginAtPlace(database: Knex, place: string): Promise<SignInAttempt> {
+  const subject = subjectOf('place', place);
+  await count(database, subject, PER_PLACE);
+  // Subtracts one attempt from the count of the client address. A reset would help a client that also guesses passwords of other accounts.
+  return { succeeded: () => uncount(database, subject, 1) };
 }
 
 /** Counts one of the two requests of a sign-in with an identity provider: the start and the return. @throws SIGN_IN_SLOWED */

@@ -1,4 +1,5 @@
 import type { Knex } from 'knex';
+import { limitKeysOf } from '../accounts/keys';
 import { writeAudit } from '../storage/audit';
 import { canonicalEmail, endSignIns, lockUser, toUser, type User, type UserRow } from './users';
 
@@ -45,7 +46,7 @@ export async function recogniseIdentity(
 
 /**
  * Unbinds a user from its identity, and ends its sessions and links. The next identity with the user's verified address is then
- * bound. Changes nothing for a user that is not bound.
+ * bound. No provider limits the user's keys any more; the caller sends them with `pushKeysOf`. Changes nothing for a user that is not bound.
  * @throws NOT_FOUND
  */
 export async function unbindIdentity(database: Knex, userId: string, actor: string): Promise<User> {
@@ -53,8 +54,14 @@ export async function unbindIdentity(database: Knex, userId: string, actor: stri
     const row = await lockUser(transaction, userId);
     const { identity } = toUser(row);
     if (identity === null) return toUser(row);
-    const unbound = { identity_issuer: null, identity_subject: null, identity_bound_at: null };
+    const unbound = {
+      identity_issuer: null,
+      identity_subject: null,
+      identity_bound_at: null,
+      confirmed_until: null,
+    };
     await transaction('users').where({ id: userId }).update(unbound);
+    await limitKeysOf(transaction, userId, null);
     await endSignIns(transaction, userId);
     const { issuer, subject } = identity;
     const before = { issuer, subject };

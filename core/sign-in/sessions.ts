@@ -14,7 +14,7 @@ export interface Session {
 }
 
 /** How a user signs in. */
-export type SignInMethod = 'password' | 'link' | 'oidc';
+export type SignInMethod = 'password' | 'link' | 'oidc' | 'invitation';
 
 export interface SessionTimes {
   /** How long a session lasts after its last use. */

@@ -5,8 +5,8 @@ import { decodeIdCursor, type Page, type PageRequest, toPage } from './page';
 /** The actor of every change made with ADMIN_TOKEN. */
 export const ADMIN = 'admin';
 
-/** The actor of an operator's change. */
-export type OperatorActor = typeof ADMIN | `token:${string}`;
+/** The actor of a change by a route of operators: an operator, or a user where the console has the route too. */
+export type OperatorActor = typeof ADMIN | `token:${string}` | `user:${string}`;
 
 /** The record of one change, written in the transaction of the change itself. */
 export interface AuditEntry {

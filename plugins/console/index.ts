@@ -28,6 +28,7 @@ export default definePlugin({
     const provider =
       oidc === undefined ? undefined : identityProvider(oidc, gateway.egress, parseDuration(oidc.timeout));
     if (!passwordSignIn && provider === undefined) throw new StartFailure(NO_WAY_IN);
-    return consoleRoutes(gateway, { times, passwordSignIn, provider });
+    const membership = oidc && { teams: oidc.teams, forMs: oidc.membershipFor * 86_400_000 };
+    return consoleRoutes(gateway, { times, passwordSignIn, provider, membership });
   },
 });

@@ -1,6 +1,6 @@
 import type * as OpenId from 'openid-client';
 import { fetch } from 'undici';
-import { duration, flag, group, text } from '../../core/base/setting-schemas';
+import { duration, flag, group, list, number, text } from '../../core/base/setting-schemas';
 import type { Settings } from '../../core/base/settings';
 import { StartFailure } from '../../core/base/start-failure';
 import type { Identity } from '../../core/sign-in/identities';
@@ -23,6 +23,28 @@ export const OIDC = group(
       default: false,
     }),
     allowPrivate: flag('Allows a private address, and requests without TLS.', { default: false }),
+    scope: text('What is asked of it, between spaces; some providers send `groups` only for the scope `groups`.', {
+      default: 'openid email',
+      pattern: '^(.* )?openid( .*)?$',
+    }),
+    teams: list(
+      'The teams that it decides: at each sign-in a user joins those of its groups and leaves the others of this table.',
+      {
+        type: 'object',
+        additionalProperties: false,
+        required: ['group', 'team'],
+        properties: {
+          group: text('A value of the claim `groups`.', { minLength: 1 }),
+          team: text('The id of a team.', { pattern: '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' }),
+        },
+      },
+      { default: [] },
+    ),
+    membershipFor: number('The API keys in teams stop this many days after the last sign-in of their member with it.', {
+      exclusiveMinimum: 0,
+      maximum: 3_650,
+      default: 30,
+    }),
     timeout: duration('Timeout of each request to the provider.', { default: '10s' }),
   },
   { required: ['name', 'issuer', 'clientId'] },
@@ -50,6 +72,8 @@ interface Arrival {
   readonly identity: Identity;
   /** The user's verified e-mail address; undefined if there is none. */
   readonly verifiedEmail: string | undefined;
+  /** The groups of which the provider says that the person is a member. */
+  readonly groups: readonly string[];
 }
 
 /** How long the gateway caches a provider's discovered configuration. */
@@ -62,7 +86,7 @@ const FAILED_FOR_MS = 60_000;
 export function identityProvider(settings: OidcSettings, egress: Egress, timeoutMs: number): IdentityProvider {
   // Load the package here, because few gateways have an identity provider.
   const oidc = require('openid-client') as typeof OpenId;
-  const { name, issuer, clientId, trustsAddresses } = settings;
+  const { name, issuer, clientId, trustsAddresses, scope, teams } = settings;
   const secret = readSecret(settings);
   let known: { readonly configuration: Promise<OpenId.Configuration>; readonly untilMs: number } | undefined;
 
@@ -97,7 +121,7 @@ export function identityProvider(settings: OidcSettings, egress: Egress, timeout
       };
       const url = oidc.buildAuthorizationUrl(await configured(), {
         redirect_uri: redirectUri,
-        scope: 'openid email',
+        scope,
         state: journey.state,
         nonce: journey.nonce,
         code_challenge: await oidc.calculatePKCECodeChallenge(journey.verifier),
@@ -115,18 +139,26 @@ export function identityProvider(settings: OidcSettings, egress: Egress, timeout
       });
       const claims = tokens.claims();
       if (claims === undefined) throw new Error('the provider sent no ID token');
-      const said =
-        claims['email'] === undefined && configuration.serverMetadata().userinfo_endpoint !== undefined
+      const lacksGroups = teams.length > 0 && claims['groups'] === undefined;
+      const info =
+        (claims['email'] === undefined || lacksGroups) && configuration.serverMetadata().userinfo_endpoint !== undefined
           ? await oidc.fetchUserInfo(configuration, tokens.access_token, claims.sub)
           : claims;
+      const said = claims['email'] === undefined ? info : claims;
       const email: unknown = said['email'];
       const isVerified = said['email_verified'] === true || trustsAddresses;
       return {
         identity: { issuer: claims.iss, subject: claims.sub },
         verifiedEmail: typeof email === 'string' && isVerified ? email : undefined,
+        groups: groupsOf(claims['groups'] ?? info['groups']),
       };
     },
   };
+}
+
+/** Reads the claim `groups`: a list of names, or one name. */
+function groupsOf(claim: unknown): readonly string[] {
+  return [claim].flat().filter((name) => typeof name === 'string');
 }
 
 function readSecret({ clientSecret }: OidcSettings): string | undefined {

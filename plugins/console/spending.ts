@@ -12,9 +12,21 @@ const SANDBOXES = `
   SELECT slot.number::int - 1 AS slot, spent.amount_e8
   FROM unnest(:froms::timestamptz[], :tos::timestamptz[]) WITH ORDINALITY AS slot (from_at, to_at, number)
   CROSS JOIN LATERAL (SELECT coalesce(sum(amount_e8), 0)::bigint AS amount_e8 FROM billing_periods
-    WHERE account_id = :accountId AND status = 'SETTLED' AND settled_at >= slot.from_at AND settled_at < slot.to_at) AS spent`;
+    WHERE account_id = :accountId AND (:memberId::uuid IS NULL OR key_id IN (SELECT id FROM api_keys WHERE member_id = :memberId))
+      AND status = 'SETTLED' AND settled_at >= slot.from_at AND settled_at < slot.to_at) AS spent`;
 
-export async function readSpending(database: Knex, accountId: string, timeZone: string, now = new Date()) {
+/** Whose spending is read: an account's, or only what the keys of one of its members spent. */
+interface Spender {
+  readonly accountId: string;
+  readonly memberId?: string | undefined;
+}
+
+export async function readSpending(
+  database: Knex,
+  { accountId, memberId }: Spender,
+  timeZone: string,
+  now = new Date(),
+) {
   const nowMs = now.getTime();
   const todayMs = startOf('day', nowMs, timeZone);
   const tomorrowMs = stepFrom('day', todayMs, timeZone);
@@ -29,9 +41,10 @@ export async function readSpending(database: Knex, accountId: string, timeZone: 
     ...starts.map((startMs, index) => ({ fromMs: startMs, toMs: starts[index + 1] ?? tomorrowMs })),
   ];
   const [calls, { rows: sandboxes }] = await Promise.all([
-    readSums(database, { account: accountId }, slots),
+    readSums(database, { account: accountId, memberId }, slots),
     database.raw<{ rows: { slot: number; amount_e8: bigint }[] }>(SANDBOXES, {
       accountId,
+      memberId: memberId ?? null,
       froms: slots.map(({ fromMs }) => toTime(fromMs)),
       tos: slots.map(({ toMs }) => toTime(toMs)),
     }),

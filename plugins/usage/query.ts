@@ -85,21 +85,21 @@ const CREATED_AT = {
 };
 const REQUEST_ID = /^[\x21-\x7e]{1,200}$/;
 
-/** Finds the record of one request; with `account`, only among that account's records. @throws NOT_FOUND */
+/** Finds the record of one request; with `account`, only among that account's records, and with `memberId` only among that member's. @throws NOT_FOUND */
 export async function requireRecord(
   database: Knex,
   requestId: string | undefined,
-  account?: string,
+  { account, memberId }: Pick<UsageFilters, 'account' | 'memberId'> = {},
 ): Promise<UsageRecordRow> {
-  const row = await findRecord(database, requestId ?? '', account);
+  const row = await findRecord(database, requestId ?? '', { account, memberId });
   if (row === undefined) throw fail('NOT_FOUND', { message: 'No usage record exists for this request.' });
   return row;
 }
 
-async function findRecord(database: Knex, requestId: string, account: string | undefined) {
+async function findRecord(database: Knex, requestId: string, owner: UsageFilters) {
   if (!REQUEST_ID.test(requestId)) return undefined;
   const query = selectRecords(database).where({ 'usage.request_id': requestId }).limit(1);
-  if (account !== undefined) query.where({ 'usage.account_id': account });
+  narrow(query, owner);
   const [row]: UsageRecordRow[] = await query;
   return row;
 }

@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { MEMBER_ROLE_NAMES } from '../../core/sign-in/member-roles';
 import { nameOf, ownRoutes } from '../support/own-api';
 
 const routes = ownRoutes();
@@ -17,6 +18,35 @@ describe('endpoints of plugins', () => {
       (route) => route.listener === 'admin' && route.auth === undefined && route.role === undefined,
     );
     expect(open.map((route) => `${nameOf(route)}: say its \`role\`, one of core/operators/roles.ts`)).to.deep.equal([]);
+  });
+
+  it('declare the roles of users that may ask them if the console serves them after the sign-in', () => {
+    const ofSessions = routes.flatMap((route) =>
+      route.listener === 'public' && route.auth === 'session' ? [route] : [],
+    );
+    expect(ofSessions.length).to.be.greaterThan(30);
+    const wrong = ofSessions.filter(({ roles }) => {
+      // Owners may ask for everything.
+      return !roles.includes('owner') || !roles.every((role) => MEMBER_ROLE_NAMES.includes(role));
+    });
+    expect(
+      wrong.map((route) => `${nameOf(route)}: say its \`roles\`, with core/sign-in/member-roles.ts`),
+    ).to.deep.equal([]);
+  });
+
+  it('of changes leave nothing to viewers but their own session and password', () => {
+    const open = routes.filter(
+      (route) =>
+        route.listener === 'public' &&
+        route.auth === 'session' &&
+        route.method !== 'GET' &&
+        route.roles.includes('viewer'),
+    );
+    expect(open.map(nameOf)).to.have.members([
+      'DELETE /console/api/session',
+      'DELETE /console/api/sessions',
+      'PUT /console/api/password',
+    ]);
   });
 
   it('declare their answers, with a schema for every body', () => {

@@ -42,6 +42,32 @@ describe('the command line', () => {
     assert.deepEqual((await json('teams', 'list', accountId)).items, []);
   });
 
+  it('invites, lists, changes and removes members', async () => {
+    const { accountId } = await gateway.newCustomer('1');
+    const owner = await newUser(accountId);
+    const { id: team } = await json('teams', 'create', accountId, 'search');
+    const email = `${newId()}@example.com`;
+    const invited = await json('members', 'invite', accountId, email, '--role', 'viewer', '--teams', team);
+    assert.deepEqual([invited.email, invited.role, invited.teamIds], [email, 'viewer', [team]]);
+    const { out, notes } = await tollgate('members', 'invite', accountId, email, '--role', 'admin');
+    const names = out.split('\n').map((line) => line.split(' ')[0]);
+    assert.deepEqual(names.slice(0, 6), ['id', 'email', 'role', 'teams', 'expires', 'link']);
+    assert.match(out, /\/console\/invitation#token=[\w-]{43}$/m);
+    assert.match(notes, /PUBLIC_URL is not set/);
+    const member = await newUser(accountId);
+    assert.equal((await json('members', 'update', member, '--role', 'member')).role, 'member');
+    const shown = await tollgate('members', 'list', accountId);
+    assert.deepEqual(columnsOf(shown.out), ['id', 'email', 'role', 'status', 'created']);
+    assert.match(shown.out, new RegExp(`^${member} +\\S+ +member +active `, 'm'));
+    assert.match((await tollgate('members', 'remove', owner)).notes, /last active owner.*\(CONFLICT\)/);
+    assert.equal((await json('members', 'remove', member)).status, 'removed');
+    const { items } = await json('members', 'list', accountId);
+    assert.deepEqual(
+      items.map(({ id, role }: { id: string; role: string }) => [id, role]),
+      [[owner, 'owner']],
+    );
+  });
+
   it('prints the reason why a team is not made or removed, and exits with 1', async () => {
     const { accountId, keyId } = await gateway.newCustomer('1');
     const { id } = await json('teams', 'create', accountId, 'search');
@@ -160,6 +186,7 @@ describe('the command line', () => {
 
   for (const [args, reason] of [
     [['teams', 'update', 'x'], /--name/],
+    [['members', 'update', 'x', '--role', 'boss'], /owner, admin, member, viewer/],
     [['budgets', 'create', 'x', '--scope', 'team'], /--window/],
     [['budgets', 'create', 'x', '--scope', 'tag', '--window', 'day', '--limit', '1'], /account, team, member, key/],
     [['budgets', 'create', 'x', '--scope', 'account', '--window', 'year', '--limit', '1'], /total, day, week, month/],

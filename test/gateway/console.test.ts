@@ -31,8 +31,8 @@ describe('the interface of the console', () => {
     stranger = await signIn((await gateway.newCustomer('5')).accountId, 'stranger@example.com');
   });
 
-  async function signIn(accountId: string, email: string): Promise<TestBrowser> {
-    await gateway.admin('POST', `/admin/v1/accounts/${accountId}/users`, { email, password: PASSWORD });
+  async function signIn(accountId: string, email: string, role = 'owner'): Promise<TestBrowser> {
+    await gateway.admin('POST', `/admin/v1/accounts/${accountId}/users`, { email, password: PASSWORD, role });
     const one = new TestBrowser(gateway.url);
     const { status, headers } = await one.signIn(email, PASSWORD);
     assert.equal(status, 201);
@@ -115,6 +115,21 @@ describe('the interface of the console', () => {
     }
     assert.equal((await stranger.get('/sandboxes')).body.total, 0);
 
+    // A member sees the sandboxes of its own keys only, and a viewer changes none.
+    const member = await signIn(customer.accountId, 'member@example.com', 'member');
+    const viewer = await signIn(customer.accountId, 'viewer@example.com', 'viewer');
+    for (const [method, path] of [
+      ['GET', ''],
+      ['GET', '/audit'],
+      ['DELETE', ''],
+    ] as const) {
+      const answer = await member.send(method, `/sandboxes/${id}${path}`);
+      assert.deepEqual([answer.status, answer.body.error.code], [404, 'SANDBOX_NOT_FOUND']);
+    }
+    assert.equal((await member.get('/sandboxes')).body.total, 0);
+    assert.equal((await viewer.get('/sandboxes')).body.total, 1);
+    assert.equal((await viewer.send('DELETE', `/sandboxes/${id}`)).body.error.code, 'FORBIDDEN');
+
     const forged = await browser.send('DELETE', `/sandboxes/${id}`, undefined, { origin: 'https://evil.example' });
     assert.equal(forged.status, 403);
     const ended = await browser.send('DELETE', `/sandboxes/${id}`);
@@ -138,7 +153,14 @@ describe('the interface of the console', () => {
       const { headers } = await gateway.call('/v1/messages', { key: customer.key, body: BODY });
       const requestId = String(headers['x-svc-request-id']);
       await gateway.record(customer.key, requestId);
-      ids = { id, requestId, keyId: customer.keyId };
+      const make = async (path: string, body: object) => String((await browser.send('POST', path, body)).body.id);
+      ids = {
+        ...{ id, requestId, keyId: customer.keyId },
+        teamId: await make('/teams', { name: 'a team' }),
+        budgetId: await make('/budgets', { scope: 'account', window: 'day', limitUsd: '5' }),
+        invitationId: await make('/invitations', { email: 'invited@example.com', role: 'viewer' }),
+        userId: (await browser.get('/session')).body.user.id,
+      };
     });
     after(() => browser.send('DELETE', `/sandboxes/${ids['id']}`));
 

@@ -10,7 +10,7 @@ import { messagesAnswer, responsesAnswer } from '../support/upstream';
 
 /** A customer's values, by their names in the paths of routes. */
 type Customer = Readonly<
-  Record<'accountId' | 'keyId' | 'teamId' | 'budgetId' | 'userId' | 'requestId' | 'key', string>
+  Record<'accountId' | 'keyId' | 'teamId' | 'budgetId' | 'invitationId' | 'userId' | 'requestId' | 'key', string>
 >;
 
 /** A customer with a sandbox and a response that the vendor keeps. */
@@ -49,6 +49,9 @@ const CHANGES: Readonly<Record<string, Example>> = {
     body: { email: 'new@example.com', password: 'correct horse battery' },
   },
   'PATCH /admin/v1/users/{userId}': { body: { status: 'disabled' } },
+  'DELETE /admin/v1/users/{userId}': {},
+  'POST /admin/v1/accounts/{accountId}/invitations': { body: { email: 'invited@example.com', role: 'member' } },
+  'DELETE /admin/v1/invitations/{invitationId}': {},
   'DELETE /admin/v1/users/{userId}/identity': {
     unchanged: 'this user is bound to no identity; test/plugins/console/oidc.test.ts has one that is',
   },
@@ -145,6 +148,7 @@ describe("the gateway's own API", () => {
   let vendor: ReportVendor;
   let owner: SandboxOwner;
   let people = 0;
+  let invited = 0;
 
   const gateway = useGateway(async () => {
     upstream.always(messagesAnswer());
@@ -171,13 +175,19 @@ describe("the gateway's own API", () => {
     await vendor.close();
   });
 
-  /** Makes a customer with an account, a key, a team and a budget but no user, because hashing passwords is slow. */
+  /** Makes a customer with an account, a key, a team, a budget and an invitation but no user, because hashing passwords is slow. */
   async function newcomer(): Promise<Customer> {
     const of = await gateway.newCustomer('5');
     const path = `/admin/v1/accounts/${of.accountId}`;
     const team = await gateway.admin('POST', `${path}/teams`, { name: 'a team' });
     const budget = await gateway.admin('POST', `${path}/budgets`, { scope: 'account', window: 'day', limitUsd: '5' });
-    return { ...of, teamId: team.json.id, budgetId: budget.json.id, userId: '', requestId: '' };
+    invited += 1;
+    const invitation = await gateway.admin('POST', `${path}/invitations`, {
+      email: `invited-${invited}@example.com`,
+      role: 'member',
+    });
+    const ids = { teamId: team.json.id, budgetId: budget.json.id, invitationId: invitation.json.id };
+    return { ...of, ...ids, userId: '', requestId: '' };
   }
 
   async function customer(): Promise<Customer> {
@@ -186,6 +196,7 @@ describe("the gateway's own API", () => {
     const user = await gateway.admin('POST', `/admin/v1/accounts/${of.accountId}/users`, {
       email: `person-${people}@example.com`,
       password: 'correct horse battery',
+      role: 'member',
     });
     const body = { model: MODEL, max_tokens: 10, messages: [{ role: 'user', content: 'hello' }] };
     const { headers } = await gateway.call('/v1/messages', { key: of.key, body });

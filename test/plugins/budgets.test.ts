@@ -435,6 +435,22 @@ describe('teams and budgets while the ledger is unreachable', () => {
     assert.deepEqual((await desk.ledger.readScope(accountId, `t:${teamId}`))?.limits, { day: 100_000_000n });
   });
 
+  it('lose a removed member, whose keys a repeated removal revokes in the ledger too', async () => {
+    const { accountId, keyId, apiKey } = await desk.customer('1');
+    const [{ userId }] = [await desk.person(accountId), await desk.person(accountId)];
+    await desk.admin('PATCH', `/keys/${keyId}`, { memberId: userId });
+    isDown = true;
+    const removal = await desk.admin('DELETE', `/users/${userId}`);
+    refusedWith(removal, 503, 'LEDGER_UNAVAILABLE');
+    assert.deepEqual(removal.body.error.details, { userId });
+    isDown = false;
+    const { body } = await desk.admin('GET', `/accounts/${accountId}/users`);
+    assert.ok(!body.items.some(({ id }: { id: string }) => id === userId));
+    assert.equal((await desk.get('/v1/balance', apiKey)).status, 200);
+    assert.equal((await desk.admin('DELETE', `/users/${userId}`)).body.status, 'removed');
+    assert.equal((await desk.get('/v1/balance', apiKey)).status, 401);
+  });
+
   it('limit an account that was created while the ledger was unreachable', async () => {
     isDown = true;
     const account = await desk.admin('POST', '/accounts', { name: 'half made' });

@@ -22,7 +22,7 @@ describe('users of the console', () => {
 
   it('are created with an address and a password, and listed without the password', async () => {
     const { accountId, email, userId, body } = await newUser();
-    const fields = ['id', 'accountId', 'email', 'status', 'createdAt', 'passwordChangedAt', 'identity'];
+    const fields = ['id', 'accountId', 'email', 'role', 'status', 'createdAt', 'passwordChangedAt', 'identity'];
     assert.deepEqual(Object.keys(body), fields);
     const listed = await desk.admin('GET', `/accounts/${accountId}/users`);
     assert.deepEqual(listed.body, { items: [body], nextCursor: null });

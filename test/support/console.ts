@@ -4,6 +4,7 @@ import type { Route } from '../../core/api/route';
 import { RouteTable } from '../../core/api/route-table';
 import type { ErrorCode } from '../../core/base/errors';
 import { newId } from '../../core/base/ids';
+import type { MemberRole } from '../../core/sign-in/member-roles';
 import { beginSession, csrfTokenOf } from '../../core/sign-in/sessions';
 import { findUser } from '../../core/sign-in/users';
 import { type TestAnswer, toAnswer } from './desk';
@@ -17,6 +18,8 @@ import { ownRoutes } from './own-api';
 export class TestBrowser {
   cookie = '';
   csrfToken = '';
+  /** The id of the user, if `signedInBrowser` made it. */
+  userId = '';
   readonly #url: string;
 
   constructor(url: string) {
@@ -105,14 +108,20 @@ function expectDeclared(method: string, path: string, { status, body }: TestAnsw
 }
 
 /** Makes a browser of a new user, signed in without a password, because checking one is slow. */
-export async function signedInBrowser(url: string, database: Knex, accountId: string): Promise<TestBrowser> {
+export async function signedInBrowser(
+  url: string,
+  database: Knex,
+  accountId: string,
+  role: MemberRole = 'owner',
+): Promise<TestBrowser> {
   const id = newId();
-  const user = { id, account_id: accountId, email: `${id}@example.com`, password_hash: 'none' };
+  const user = { id, account_id: accountId, email: `${id}@example.com`, password_hash: 'none', role };
   await database('users').insert({ ...user, password_changed_at: new Date() });
   const times = { idleMs: 43_200_000, lifetimeMs: 604_800_000 };
   const session = await beginSession(database, await findUser(database, id), 'link', times);
   const browser = new TestBrowser(url);
   browser.cookie = `tollgate-session=${session.token}`;
   browser.csrfToken = csrfTokenOf(session);
+  browser.userId = id;
   return browser;
 }

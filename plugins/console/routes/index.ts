@@ -2,6 +2,7 @@ import { servePage } from '../../../core/api/built-page';
 import type { Route } from '../../../core/api/route';
 import type { PluginGateway } from '../../../core/gateway/plugin-gateway';
 import { shape } from '../../../core/http/shape';
+import type { Membership } from '../../../core/sign-in/membership';
 import type { SessionTimes } from '../../../core/sign-in/sessions';
 import type { IdentityProvider } from '../oidc';
 import { consoleKeyRoutes } from './keys';
@@ -13,14 +14,16 @@ interface ConsoleSettings {
   readonly times: SessionTimes;
   readonly passwordSignIn: boolean;
   readonly provider: IdentityProvider | undefined;
+  readonly membership: Membership | undefined;
 }
 
 /** Lists the console's endpoints; docs/console.md. */
 export function consoleRoutes(gateway: PluginGateway, settings: ConsoleSettings): readonly Route[] {
   const { database, log, proxies } = gateway;
-  const { times, passwordSignIn, provider } = settings;
+  const { times, passwordSignIn, provider, membership } = settings;
   const signIn = { database, times, proxies, insteadOfPasswords: passwordSignIn ? undefined : (provider?.name ?? '') };
-  const oidc = { database, log, times, proxies, provider };
+  const { ledger, calls } = gateway;
+  const oidc = { database, ledger, calls, log, times, proxies, provider, membership };
   return [
     ...consolePageRoutes(),
     ...signInRoutes(signIn, provider),

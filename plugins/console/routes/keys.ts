@@ -24,6 +24,7 @@ import type { Route } from '../../../core/api/route';
 import type { PluginGateway } from '../../../core/gateway/plugin-gateway';
 import { PAGE_READERS, pageOf, readText, wordReader } from '../../../core/http/query';
 import { object, orNull, pageShape, shape } from '../../../core/http/shape';
+import { EVERYONE, KEY_HOLDERS } from '../../../core/sign-in/member-roles';
 import type { Session } from '../../../core/sign-in/sessions';
 
 /** Shows an account's keys to its user, each with the time of its last use. */
@@ -79,63 +80,70 @@ export function consoleKeyRoutes(
   };
   return [
     sessionRoute('GET /console/api/keys', {
-      summary: 'The keys of the account, newest first.',
+      roles: EVERYONE,
+      summary: 'The keys of the account, newest first; a member sees its own.',
       query: { ...PAGE_READERS, search: readText, status: wordReader(['active', 'revoked'] as const) },
       answers: { 200: { description: 'A page of keys.', schema: pageShape(object(OWN_KEY)) } },
-      handle: async ({ accountId, filters: { search, status, ...page } }) => {
-        const { items, nextCursor } = await listKeys(gateway, accountId, pageOf(page), { search, status });
+      handle: async ({ accountId, memberId, filters: { search, status, ...page } }) => {
+        const { items, nextCursor } = await listKeys(gateway, accountId, pageOf(page), { search, status, memberId });
         return { items: await showKeys(database, items), nextCursor };
       },
     }),
     sessionRoute('GET /console/api/keys/{keyId}', {
+      roles: EVERYONE,
       summary: 'One key.',
       answers: SHOWN_KEY,
-      handle: async ({ accountId, params }) => showOneKey(database, await findKey(gateway, accountId, params.keyId)),
+      handle: async ({ accountId, memberId, params }) =>
+        showOneKey(database, await findKey(gateway, accountId, params.keyId, memberId)),
     }),
     sessionRoute('POST /console/api/keys', {
-      summary: 'Creates a key; only this answer contains it.',
+      roles: KEY_HOLDERS,
+      summary: 'Creates a key; only this answer contains it. A member makes keys of itself, in one of its teams.',
       body: NEW_KEY,
       answers: MADE,
-      errors: ['RATE_LIMITED', 'CONFLICT', 'LEDGER_UNAVAILABLE'],
-      handle: async ({ accountId, session, body }) => {
+      errors: ['NOT_FOUND', 'RATE_LIMITED', 'CONFLICT', 'LEDGER_UNAVAILABLE'],
+      handle: async ({ accountId, memberId: ownId, session, body }) => {
         const { name, allowedModels, expiresAt, allowedAddresses, teamId, memberId, requiredTags, ...limits } = body;
         const tags = { requiredTags: readRequiredTags(requiredTags) };
         const access = readAccess({ expiresAt, allowedAddresses });
         const wanted = { name, allowedModels, teamId, memberId, ...tags, ...access, ...readLimits(limits) };
-        return showMade(await createKey(gateway, accountId, wanted, actorOf(session)));
+        return showMade(await createKey(gateway, accountId, wanted, actorOf(session), ownId));
       },
     }),
     sessionRoute('PATCH /console/api/keys/{keyId}', {
+      roles: KEY_HOLDERS,
       summary: 'Changes name, limits, models, team, member, required tags, expiry or addresses of a key; null removes.',
       body: KEY_CHANGES,
       answers: SHOWN_KEY,
       errors: ['CONFLICT', 'LEDGER_UNAVAILABLE'],
-      handle: async ({ accountId, params, session, body }) => {
+      handle: async ({ accountId, memberId: ownId, params, session, body }) => {
         const { name, allowedModels, expiresAt, allowedAddresses, teamId, memberId, requiredTags, ...limits } = body;
-        const { id } = await findKey(gateway, accountId, params.keyId);
+        const { id } = await findKey(gateway, accountId, params.keyId, ownId);
         const tags = { requiredTags: readRequiredTags(requiredTags) };
         const access = readAccess({ expiresAt, allowedAddresses });
         const changes = { name, allowedModels, teamId, memberId, ...tags, ...access, ...readLimits(limits) };
-        return showOneKey(database, await updateKey(gateway, id, changes, actorOf(session)));
+        return showOneKey(database, await updateKey(gateway, id, changes, actorOf(session), ownId));
       },
     }),
     sessionRoute('POST /console/api/keys/{keyId}/rotate', {
+      roles: KEY_HOLDERS,
       summary:
         'Gives a key a new secret, which only this answer contains; the previous one works until the grace ends.',
       body: ROTATION,
       answers: MADE,
       errors: ['RATE_LIMITED', 'CONFLICT', 'LEDGER_UNAVAILABLE'],
-      handle: async ({ accountId, params, session, body: { graceSeconds } }) => {
-        const { id } = await findKey(gateway, accountId, params.keyId);
+      handle: async ({ accountId, memberId, params, session, body: { graceSeconds } }) => {
+        const { id } = await findKey(gateway, accountId, params.keyId, memberId);
         return showMade(await rotateKey(gateway, id, graceSeconds, actorOf(session)));
       },
     }),
     sessionRoute('DELETE /console/api/keys/{keyId}', {
+      roles: KEY_HOLDERS,
       summary: 'Revokes a key; answers when no node accepts it any more.',
       answers: SHOWN_KEY,
       errors: ['LEDGER_UNAVAILABLE'],
-      handle: async ({ accountId, params, session }) => {
-        const { id } = await findKey(gateway, accountId, params.keyId);
+      handle: async ({ accountId, memberId, params, session }) => {
+        const { id } = await findKey(gateway, accountId, params.keyId, memberId);
         return showOneKey(database, await revokeKey(gateway, id, actorOf(session)));
       },
     }),

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Knex } from 'knex';
 import type { Logger } from 'pino';
+import type { Stores } from '../../../core/accounts/accounts';
 import { pageRoute } from '../../../core/api/json-routes';
 import type { Route } from '../../../core/api/route';
 import { fail, GatewayError } from '../../../core/base/errors';
@@ -10,6 +10,7 @@ import { publicUrlOf } from '../../../core/http/public-url';
 import { type Reader, reader } from '../../../core/http/query';
 import { beginAtProvider } from '../../../core/sign-in/attempts';
 import { type IdentityRefusal, recogniseIdentity } from '../../../core/sign-in/identities';
+import { confirmMember, type Membership } from '../../../core/sign-in/membership';
 import { beginSession, type SessionTimes } from '../../../core/sign-in/sessions';
 import type { IdentityProvider, Journey } from '../oidc';
 import { giveSession } from './sign-in';
@@ -27,12 +28,12 @@ interface Away extends Journey {
   readonly sinceMs: number;
 }
 
-interface OidcParts {
-  readonly database: Knex;
+interface OidcParts extends Stores {
   readonly log: Logger;
   readonly times: SessionTimes;
   readonly proxies: Proxies;
   readonly provider: IdentityProvider | undefined;
+  readonly membership: Membership | undefined;
 }
 
 /** Returns the identity provider. @throws NOT_FOUND if none is configured */
@@ -159,7 +160,7 @@ async function finish(
   if (!isOurs || Date.now() - away.sinceMs > MAX_AWAY_MS) return { reason: 'expired' };
   if (callback.searchParams.has('error')) return { reason: 'denied' };
   const attempt = await beginAtProvider(database, clientPlace(request, proxies));
-  const { identity, verifiedEmail } = await requireProvider(parts).finish(callback, away);
+  const { identity, verifiedEmail, groups } = await requireProvider(parts).finish(callback, away);
   const user = await recogniseIdentity(database, identity, verifiedEmail);
   if ('refused' in user) {
     const { refused: reason, userId } = user;
@@ -170,6 +171,7 @@ async function finish(
       );
     return { reason };
   }
+  if (parts.membership !== undefined) await confirmMember(parts, user, groups, parts.membership);
   await attempt.succeeded();
   giveSession(response, await beginSession(database, user, 'oidc', times));
   return away.returnTo;

@@ -12,6 +12,7 @@ import { rounded, routableEntries, UPSTREAM_STATES, upstreamState } from '../../
 import { publicUrlOf } from '../../../core/http/public-url';
 import { listOf, object, oneOf, orNull, shape } from '../../../core/http/shape';
 import { readTimeZone } from '../../../core/records/time-zones';
+import { EVERYONE } from '../../../core/sign-in/member-roles';
 import { readSpending } from '../spending';
 
 type OverviewContext = Pick<PluginGateway, 'catalog' | 'configuration' | 'health'>;
@@ -127,16 +128,22 @@ export function overviewRoutes(
 ): readonly Route[] {
   return [
     sessionRoute('GET /console/api/overview', {
-      summary: 'The balance, spending by day, and the models that can be called.',
+      roles: EVERYONE,
+      summary: 'The balance, spending by day, and the models that can be called; a member sees its own spending.',
       query: { timeZone: readTimeZone },
       answers: {
-        200: { description: 'The overview; the amounts are null while the ledger is unavailable.', schema: OVERVIEW },
+        200: {
+          description: 'The overview; the amounts are null while the ledger is unavailable, and for a member.',
+          schema: OVERVIEW,
+        },
       },
-      handle: async ({ accountId, filters: { timeZone = 'UTC' } }, request) => {
-        const [{ money, markup }, spend] = await Promise.all([
+      handle: async ({ accountId, memberId, filters: { timeZone = 'UTC' } }, request) => {
+        const [account, spend] = await Promise.all([
           readAccount(gateway, accountId),
-          readSpending(gateway.database, accountId, timeZone),
+          readSpending(gateway.database, { accountId, memberId }, timeZone),
         ]);
+        const { markup } = account;
+        const money = memberId === undefined ? account.money : undefined;
         return {
           balanceUsd: showUsd(money?.postedE8),
           heldUsd: showUsd(money?.heldE8),
@@ -148,6 +155,7 @@ export function overviewRoutes(
       },
     }),
     sessionRoute('GET /console/api/catalog', {
+      roles: EVERYONE,
       summary: 'The models and upstreams, for lists to choose from.',
       answers: { 200: { description: 'The catalog.', schema: object(CATALOG_FIELDS) } },
       handle: async ({ accountId }, request) => {

@@ -8,8 +8,10 @@ import { fail } from '../../../core/base/errors';
 import { SESSION_COOKIE, setCookie } from '../../../core/http/cookies';
 import { clientPlace, type Proxies } from '../../../core/http/proxies';
 import { object, oneOf, orNull, shape } from '../../../core/http/shape';
-import { beginSignInAttempt } from '../../../core/sign-in/attempts';
+import { beginAtPlace, beginSignInAttempt } from '../../../core/sign-in/attempts';
+import { acceptInvitation } from '../../../core/sign-in/invitations';
 import { takeSignInLink } from '../../../core/sign-in/links';
+import { EVERYONE, MEMBER_ROLE } from '../../../core/sign-in/member-roles';
 import {
   beginSession,
   csrfTokenOf,
@@ -78,7 +80,12 @@ async function showSession({ database, insteadOfPasswords }: SignIn, session: Se
   const { user, createdAt, expiresAt } = session;
   const account = await readAccountRow(database, user.accountId);
   return {
-    user: { id: user.id, email: user.email, passwordChangedAt: user.passwordChangedAt.toISOString() },
+    user: {
+      id: user.id,
+      email: user.email,
+      role: user.role,
+      passwordChangedAt: user.passwordChangedAt.toISOString(),
+    },
     account: { id: account.id, name: account.name, status: account.status },
     csrfToken: csrfTokenOf(session),
     createdAt: createdAt.toISOString(),
@@ -89,7 +96,7 @@ async function showSession({ database, insteadOfPasswords }: SignIn, session: Se
 
 /** The result of `showSession`. */
 const SESSION = object({
-  user: object({ id: shape.uuid, email: shape.text, passwordChangedAt: shape.time }),
+  user: object({ id: shape.uuid, email: shape.text, role: MEMBER_ROLE, passwordChangedAt: shape.time }),
   account: object({ id: shape.uuid, name: shape.text, status: oneOf('active', 'frozen') }),
   csrfToken: shape.text,
   createdAt: shape.time,
@@ -117,6 +124,13 @@ const LINK = {
   additionalProperties: false,
   required: ['token'],
   properties: { token: GUESS },
+} as const;
+
+const ACCEPTANCE = {
+  type: 'object',
+  additionalProperties: false,
+  required: ['token', 'password'],
+  properties: { token: GUESS, password: PASSWORD },
 } as const;
 
 const NEW_PASSWORD = {
@@ -155,12 +169,26 @@ export function signInRoutes(parts: SignIn, provider: { readonly name: string } 
       handle: async ({ body: { token } }, _request, response) =>
         signIn(parts, response, await takeSignInLink(database, token), 'link'),
     }),
+    pageRoute('POST /console/api/session/invitation', {
+      summary: 'Accepts an invitation: makes its user with this password, and signs the user in.',
+      body: ACCEPTANCE,
+      answers: { 201: { description: 'The session.', schema: SESSION, headers: SESSION_HEADERS } },
+      errors: ['SIGN_IN_FAILED', 'SIGN_IN_SLOWED'],
+      handle: async ({ body: { token, password } }, request, response) => {
+        const attempt = await beginAtPlace(database, clientPlace(request, parts.proxies));
+        const user = await acceptInvitation(database, token, password);
+        await attempt.succeeded();
+        return signIn(parts, response, user, 'invitation');
+      },
+    }),
     sessionRoute('GET /console/api/session', {
+      roles: EVERYONE,
       summary: 'The session, and the token that changes must carry.',
       answers: { 200: { description: 'The session.', schema: SESSION } },
       handle: ({ session }) => showSession(parts, session),
     }),
     sessionRoute('DELETE /console/api/session', {
+      roles: EVERYONE,
       summary: 'Signs out.',
       answers: SIGNED_OUT,
       handle: async ({ session }, _request, response) => {
@@ -169,6 +197,7 @@ export function signInRoutes(parts: SignIn, provider: { readonly name: string } 
       },
     }),
     sessionRoute('DELETE /console/api/sessions', {
+      roles: EVERYONE,
       summary: 'Signs out everywhere: all sessions of the user end.',
       answers: SIGNED_OUT,
       handle: async ({ session }, _request, response) => {
@@ -177,6 +206,7 @@ export function signInRoutes(parts: SignIn, provider: { readonly name: string } 
       },
     }),
     sessionRoute('PUT /console/api/password', {
+      roles: EVERYONE,
       summary: 'Sets a new password; all other sessions of the user end.',
       body: NEW_PASSWORD,
       answers: { 200: { description: 'The new session.', schema: SESSION, headers: SESSION_HEADERS } },
@@ -184,7 +214,7 @@ export function signInRoutes(parts: SignIn, provider: { readonly name: string } 
       handle: async ({ session, body: { current, password } }, request, response) => {
         requirePasswords(parts);
         const { id } = await recognise(parts, request, session.user.email, current);
-        const user = await updateUser(database, id, { password }, `user:${id}`);
+        const user = await updateUser(database, id, { password }, { actor: `user:${id}` });
         return signIn(parts, response, user, 'password');
       },
     }),

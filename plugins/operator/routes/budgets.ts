@@ -16,6 +16,7 @@ import type { PluginGateway } from '../../../core/gateway/plugin-gateway';
 import { PAGE_READERS, pageOf, wordReader } from '../../../core/http/query';
 import { listOf, object, oneOf, orNull, pageShape, shape } from '../../../core/http/shape';
 import { LIMIT_WINDOWS } from '../../../core/ledger/scopes';
+import { restrictionOf } from './users-of-console';
 
 function showBudget(budget: Budget): object {
   const { id, accountId, scope, scopeId = null, name, window, limitE8, money, resetsAt, thresholds } = budget;
@@ -107,8 +108,9 @@ export function budgetRoutes(gateway: PluginGateway): readonly Route[] {
       summary: 'List the budgets of an account and of its teams, members and keys, newest first.',
       query: { scope: wordReader(BUDGET_SCOPES), ...PAGE_READERS },
       answers: { 200: { description: 'A page of budgets.', schema: pageShape(BUDGET) } },
-      handle: async ({ params, filters: { scope, ...page } }) => {
-        const { items, nextCursor } = await listBudgets(gateway, params.accountId, pageOf(page), { scope });
+      handle: async ({ params, filters: { scope, ...page }, session }) => {
+        const only = { scope, memberId: restrictionOf(session) };
+        const { items, nextCursor } = await listBudgets(gateway, params.accountId, pageOf(page), only);
         return { items: items.map(showBudget), nextCursor };
       },
     }),
@@ -116,7 +118,8 @@ export function budgetRoutes(gateway: PluginGateway): readonly Route[] {
       role: 'read',
       summary: 'Show a budget with what is spent and held.',
       answers: SHOWN,
-      handle: async ({ params }) => showBudget(await findBudget(gateway, params.budgetId)),
+      handle: async ({ params, session }) =>
+        showBudget(await findBudget(gateway, params.budgetId, restrictionOf(session))),
     }),
     adminRoute('PATCH /admin/v1/budgets/{budgetId}', {
       role: 'write',

@@ -4,6 +4,8 @@ import type { SessionTimes } from '../../../core/sign-in/sessions';
 import { accountRoutes } from './accounts';
 import { budgetRoutes } from './budgets';
 import { configurationRoutes } from './configuration';
+import { consoleAccountRoutes } from './console';
+import { invitationRoutes } from './invitations';
 import { operatorKeyRoutes } from './keys';
 import { ledgerRoutes } from './ledger';
 import { operatorPageRoutes } from './page';
@@ -15,12 +17,17 @@ import { userRoutes } from './users';
 
 /** Lists the operator's endpoints; docs/contract.md, section 7. */
 export function operatorRoutes(gateway: PluginGateway, times: SessionTimes): readonly Route[] {
+  const ofAccounts = [
+    ...userRoutes(gateway),
+    ...invitationRoutes(gateway),
+    ...teamRoutes(gateway),
+    ...budgetRoutes(gateway),
+  ];
   return [
     ...accountRoutes(gateway),
     ...operatorKeyRoutes(gateway),
-    ...userRoutes(gateway.database),
-    ...teamRoutes(gateway),
-    ...budgetRoutes(gateway),
+    ...ofAccounts,
+    ...consoleAccountRoutes(gateway, ofAccounts),
     ...tokenRoutes(gateway.database),
     ...ledgerRoutes(gateway),
     ...configurationRoutes(gateway),

@@ -13,6 +13,7 @@ import type { Route } from '../../../core/api/route';
 import type { PluginGateway } from '../../../core/gateway/plugin-gateway';
 import { PAGE_READERS, pageOf } from '../../../core/http/query';
 import { listOf, object, orNull, pageShape, shape } from '../../../core/http/shape';
+import { restrictionOf } from './users-of-console';
 
 function showTeam({ id, accountId, name, members, requiredTags, createdAt }: Team): object {
   return { id, accountId, name, members, requiredTags: requiredTags ?? null, createdAt: createdAt.toISOString() };
@@ -67,8 +68,9 @@ export function teamRoutes(gateway: PluginGateway): readonly Route[] {
       summary: 'List the teams of an account with their members, newest first.',
       query: PAGE_READERS,
       answers: { 200: { description: 'A page of teams.', schema: pageShape(TEAM) } },
-      handle: async ({ params, filters }) => {
-        const { items, nextCursor } = await listTeams(database, params.accountId, pageOf(filters));
+      handle: async ({ params, filters, session }) => {
+        const page = pageOf(filters);
+        const { items, nextCursor } = await listTeams(database, params.accountId, page, restrictionOf(session));
         return { items: items.map(showTeam), nextCursor };
       },
     }),

@@ -1,20 +1,25 @@
-import type { Knex } from 'knex';
+import { pushKeysOf } from '../../../core/accounts/keys';
 import { PASSWORD } from '../../../core/api/fields';
 import { adminRoute } from '../../../core/api/json-routes';
 import type { Route } from '../../../core/api/route';
+import type { PluginGateway } from '../../../core/gateway/plugin-gateway';
 import { saidPublicUrl } from '../../../core/http/public-url';
 import { PAGE_READERS, pageOf } from '../../../core/http/query';
 import { object, oneOf, orNull, pageShape, shape } from '../../../core/http/shape';
 import { unbindIdentity } from '../../../core/sign-in/identities';
 import { makeSignInLink } from '../../../core/sign-in/links';
+import { MEMBER_ROLE, MEMBER_ROLE_NAMES } from '../../../core/sign-in/member-roles';
+import { removeUser } from '../../../core/sign-in/members';
 import { createUser, listUsers, type User, updateUser } from '../../../core/sign-in/users';
+import { changerOf, restrictionOf } from './users-of-console';
 
-/** Shows a console user to operators, without the password and its hash. */
-function showUser({ id, accountId, email, status, createdAt, passwordChangedAt, identity }: User): object {
+/** Shows a console user to operators and to other users, without the password and its hash. */
+export function showUser({ id, accountId, email, role, status, createdAt, passwordChangedAt, identity }: User): object {
   return {
     id,
     accountId,
     email,
+    role,
     status,
     createdAt: createdAt.toISOString(),
     passwordChangedAt: passwordChangedAt.toISOString(),
@@ -23,11 +28,12 @@ function showUser({ id, accountId, email, status, createdAt, passwordChangedAt, 
 }
 
 /** The result of `showUser` in the OpenAPI document. */
-const USER = object({
+export const USER = object({
   id: shape.uuid,
   accountId: shape.uuid,
   email: shape.text,
-  status: oneOf('active', 'disabled'),
+  role: MEMBER_ROLE,
+  status: oneOf('active', 'disabled', 'removed'),
   createdAt: shape.time,
   passwordChangedAt: shape.time,
   identity: orNull({
@@ -36,26 +42,29 @@ const USER = object({
   }),
 });
 
-const EMAIL = {
+export const EMAIL = {
   type: 'string',
   maxLength: 254,
   pattern: '^[^@\\s\\p{Cc}\\p{Cs}]+@[^@\\s\\p{Cc}\\p{Cs}]+$',
   'x-expected': 'an e-mail address',
 } as const;
 
+/** The role of a user in the body of a request. */
+export const USER_ROLE = { enum: MEMBER_ROLE_NAMES } as const;
+
 const NEW_USER = {
   type: 'object',
   additionalProperties: false,
   required: ['email', 'password'],
-  properties: { email: EMAIL, password: PASSWORD },
-  example: { email: 'ada@example.com', password: 'correct horse battery' },
+  properties: { email: EMAIL, password: PASSWORD, role: USER_ROLE },
+  example: { email: 'ada@example.com', password: 'correct horse battery', role: 'admin' },
 } as const;
 
 const USER_CHANGES = {
   type: 'object',
   additionalProperties: false,
   minProperties: 1,
-  properties: { password: PASSWORD, status: { enum: ['active', 'disabled'] } },
+  properties: { password: PASSWORD, status: { enum: ['active', 'disabled'] }, role: USER_ROLE },
   example: { status: 'disabled' },
 } as const;
 
@@ -69,7 +78,8 @@ const LINK = object({
 
 const SHOWN = { 200: { description: 'The user.', schema: USER } };
 
-export function userRoutes(database: Knex): readonly Route[] {
+export function userRoutes(gateway: PluginGateway): readonly Route[] {
+  const { database } = gateway;
   return [
     adminRoute('POST /admin/v1/accounts/{accountId}/users', {
       role: 'write',
@@ -85,25 +95,40 @@ export function userRoutes(database: Knex): readonly Route[] {
       summary: 'List the users of an account, newest first.',
       query: PAGE_READERS,
       answers: { 200: { description: 'A page of users.', schema: pageShape(USER) } },
-      handle: async ({ params, filters }) => {
-        const { items, nextCursor } = await listUsers(database, params.accountId, pageOf(filters));
+      handle: async ({ params, filters, session }) => {
+        const page = pageOf(filters);
+        const { items, nextCursor } = await listUsers(database, params.accountId, page, restrictionOf(session));
         return { items: items.map(showUser), nextCursor };
       },
     }),
     adminRoute('PATCH /admin/v1/users/{userId}', {
       role: 'write',
-      summary: 'Set a new password, or disable or enable a user; open sessions end.',
+      summary:
+        'Change the role of a user, set a new password, or disable or enable the user; the last two end open sessions.',
       body: USER_CHANGES,
       answers: SHOWN,
+      errors: ['CONFLICT'],
       handle: async ({ body, params, operator }) =>
-        showUser(await updateUser(database, params.userId, body, operator.actor)),
+        showUser(await updateUser(database, params.userId, body, { actor: operator.actor })),
+    }),
+    adminRoute('DELETE /admin/v1/users/{userId}', {
+      role: 'write',
+      summary: 'Remove a user; answers when sessions have ended and no node accepts the keys of the user.',
+      answers: SHOWN,
+      errors: ['CONFLICT', 'LEDGER_UNAVAILABLE'],
+      handle: async ({ params, ...asked }) => showUser(await removeUser(gateway, params.userId, changerOf(asked))),
     }),
     adminRoute('DELETE /admin/v1/users/{userId}/identity', {
       role: 'write',
       summary:
         'Unbind a user from its identity at the provider; open sessions end, and the next identity with its address is bound.',
       answers: SHOWN,
-      handle: async ({ params, operator }) => showUser(await unbindIdentity(database, params.userId, operator.actor)),
+      errors: ['LEDGER_UNAVAILABLE'],
+      handle: async ({ params, operator }) => {
+        const user = await unbindIdentity(database, params.userId, operator.actor);
+        await pushKeysOf(gateway, user.id);
+        return showUser(user);
+      },
     }),
     adminRoute('POST /admin/v1/users/{userId}/sign-in-link', {
       role: 'write',

@@ -1,4 +1,5 @@
 import type { Knex } from 'knex';
+import { keysOfMember } from '../../../core/accounts/member-keys';
 import { type AccountRoute, asSessionRoute, type Route } from '../../../core/api/route';
 import type { Settings } from '../../../core/base/settings';
 import { jsonBody, sendJson } from '../../../core/http/http';
@@ -16,6 +17,7 @@ import {
   wordsReader,
 } from '../../../core/http/query';
 import { listOf, object, oneOf, orNull, shape } from '../../../core/http/shape';
+import { EVERYONE } from '../../../core/sign-in/member-roles';
 import { newestPage } from '../../../core/storage/page';
 import { BY_REQUIREMENTS, byId, chooseForQuote } from '../admission/creation';
 import type { Sandbox } from '../lifecycle/sandbox';
@@ -158,9 +160,9 @@ export function listRoutes(service: SandboxService): readonly Route[] {
       },
     ),
     history,
-    asSessionRoute(history, '/console/api/sandboxes'),
+    asSessionRoute(history, '/console/api/sandboxes', EVERYONE),
     audit,
-    asSessionRoute(audit, '/console/api/sandboxes/{id}/audit'),
+    asSessionRoute(audit, '/console/api/sandboxes/{id}/audit', EVERYONE),
   ];
 }
 
@@ -185,9 +187,10 @@ function historyRoute(database: Knex): AccountRoute {
     {
       query: HISTORY_READERS,
       answers: { 200: { description: 'A page of sandboxes.', schema: HISTORY_PAGE } },
-      handle: async ({ accountId, query }, _request, response) => {
+      handle: async ({ accountId, memberId, query }, _request, response) => {
         const { state = 'ALL', search, from, to, page = 1, pageSize = 50 } = readQuery(query, HISTORY_READERS);
         const found = narrow(database('sandboxes'), accountId, { search, from, to });
+        if (memberId !== undefined) found.whereIn('key_id', keysOfMember(memberId));
         const counted: { observed_state: string; count: bigint }[] = await found
           .clone()
           .groupBy('observed_state')
@@ -247,9 +250,9 @@ function auditRoute(database: Knex): AccountRoute {
       query: AUDIT_READERS,
       answers: { 200: { description: 'A page of them.', schema: AUDIT_PAGE } },
       errors: ['SANDBOX_NOT_FOUND'],
-      handle: async ({ accountId, params, query }, _request, response) => {
+      handle: async ({ accountId, memberId, params, query }, _request, response) => {
         const { kind = 'operations', page = 1, pageSize = 50 } = readQuery(query, AUDIT_READERS);
-        const { id } = await findSandbox(database, accountId, params['id'] ?? '');
+        const { id } = await findSandbox(database, accountId, params['id'] ?? '', memberId);
         const { table, order, show } = KINDS[kind];
         const [counted] = await database(table).where({ sandbox_id: id }).count({ total: '*' });
         const { rows } = await database.raw<{ rows: Record<string, unknown>[] }>(

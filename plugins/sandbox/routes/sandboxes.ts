@@ -6,6 +6,7 @@ import { TAGS_DESCRIPTION, tagsInHead } from '../../../core/calls/tags';
 import { readIfMatch, versionTag } from '../../../core/http/etag';
 import { jsonBody, sendJson } from '../../../core/http/http';
 import { integerReader, readQuery, wordsReader } from '../../../core/http/query';
+import { EVERYONE, KEY_HOLDERS } from '../../../core/sign-in/member-roles';
 import { admit } from '../admission/admission';
 import { CREATION, CREATION_BODY, IDEMPOTENCY_KEY, readCreation, readIdempotencyKey } from '../admission/creation';
 import { ask, type Verb } from '../admission/requests';
@@ -125,7 +126,7 @@ export function oneSandboxRoutes(service: SandboxService): readonly Route[] {
       },
     }),
     show,
-    asSessionRoute(show, '/console/api/sandboxes/{id}'),
+    asSessionRoute(show, '/console/api/sandboxes/{id}', EVERYONE),
     ...CHANGES.map(({ verb, summary, errors }) =>
       byAccount('POST', `/v1/sandboxes/{id}/${verb.toLowerCase()}`, summary, {
         headers: STATE_HEADERS,
@@ -140,7 +141,7 @@ export function oneSandboxRoutes(service: SandboxService): readonly Route[] {
       }),
     ),
     end,
-    asSessionRoute(end, '/console/api/sandboxes/{id}'),
+    asSessionRoute(end, '/console/api/sandboxes/{id}', KEY_HOLDERS),
     byKey('GET', '/v1/sandboxes/{id}/operations/{operationId}', 'One operation of a sandbox.', {
       answers: { 200: { description: 'The operation.', schema: OPERATION } },
       errors: ['SANDBOX_NOT_FOUND'],
@@ -163,9 +164,10 @@ function showRoute(service: SandboxService): AccountRoute {
       query: WAIT_READERS,
       answers: { 200: { description: 'Its record.', schema: SANDBOX_RECORD, headers: RECORD_HEADERS } },
       errors: ['SANDBOX_NOT_FOUND'],
-      handle: async ({ accountId, params, query }, request, response) => {
+      handle: async ({ accountId, memberId, params, query }, request, response) => {
         const { waitFor, waitSeconds = DEFAULT_WAIT_SECONDS } = readQuery(query, WAIT_READERS);
         const id = params['id'] ?? '';
+        if (memberId !== undefined) await findSandbox(service.database, accountId, id, memberId);
         if (waitFor !== undefined) await waitUntil(service, request, accountId, id, waitFor, waitSeconds);
         const record = await readRecord(service.database, accountId, id);
         sendJson(response, 200, record, { etag: versionTag(record.stateVersion) });
@@ -198,8 +200,8 @@ async function waitUntil(
 /** Returns the handler that requests the state change `verb`. Requests with the same idempotency key start one operation. */
 function stateHandler(service: SandboxService, verb: Verb): AccountHandler {
   const readBody = jsonBody<Settings<typeof STATE_BODY>>(STATE_BODY);
-  return async ({ accountId, params }, request, response) => {
-    await findSandbox(service.database, accountId, params['id'] ?? '');
+  return async ({ accountId, memberId, params }, request, response) => {
+    await findSandbox(service.database, accountId, params['id'] ?? '', memberId);
     const body = await readBody(request);
     const idempotencyKey = body.idempotencyKey === undefined ? undefined : readIdempotencyKey(body.idempotencyKey);
     const ifMatch = readIfMatch(request);

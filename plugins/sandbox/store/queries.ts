@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Span } from '@opentelemetry/api';
 import type { Knex } from 'knex';
+import { keysOfMember } from '../../../core/accounts/member-keys';
 import { fail } from '../../../core/base/errors';
 import { newId } from '../../../core/base/ids';
 import { UUID } from '../../../core/storage/page';
@@ -18,12 +19,14 @@ export interface Timed {
 }
 
 /**
- * Returns the account's sandbox. Throws for a sandbox of another account, or one that is not accepted yet.
+ * Returns the account's sandbox. Throws for a sandbox of another account, or one that is not accepted yet; with `memberId` also for one that no
+ * key of this member made.
  * @throws SANDBOX_NOT_FOUND
  */
-export async function findSandbox(database: Knex, accountId: string, id: string): Promise<Sandbox> {
+export async function findSandbox(database: Knex, accountId: string, id: string, memberId?: string): Promise<Sandbox> {
   if (!UUID.test(id)) throw fail('SANDBOX_NOT_FOUND');
   const found = database('sandboxes').where({ id, account_id: accountId, admission: 'ACCEPTED' });
+  if (memberId !== undefined) found.whereIn('key_id', keysOfMember(memberId));
   const sandbox = await firstOf<Sandbox>(found);
   if (sandbox === undefined) throw fail('SANDBOX_NOT_FOUND');
   return sandbox;

@@ -9,12 +9,14 @@ import { sendJson } from '../../../core/http/http';
 import { PAGE_READERS, pageOf, wordReader } from '../../../core/http/query';
 import { listOf, object, objectWith, oneOf, orNull, pageShape, shape } from '../../../core/http/shape';
 import { INTERVALS, type Interval, readTimeZone, startsWithin } from '../../../core/records/time-zones';
+import { EVERYONE } from '../../../core/sign-in/member-roles';
 import { filterReaders, listRecords, readGroupedBy, requireRecord, type UsageQueryContext } from '../query';
 import { CONSOLE_RECORD_FIELDS, toConsoleRecord, toRecord, USAGE_RECORD } from '../record';
 import { readSeries, SERIES_FIELDS } from '../summary';
 
 export function consoleListRecordsRoute(gateway: UsageQueryContext): Route {
   return sessionRoute('GET /console/api/usage', {
+    roles: EVERYONE,
     summary: "Usage records of the account, newest first; the page asks again with the answer's tag.",
     query: { ...filterReaders(gateway), ...PAGE_READERS },
     headers: { 'If-None-Match': 'The `ETag` of the answer that the page has.' },
@@ -26,8 +28,8 @@ export function consoleListRecordsRoute(gateway: UsageQueryContext): Route {
       },
       304: { description: 'Nothing has changed.' },
     },
-    handle: async ({ accountId, filters }, request, response) => {
-      const own = { ...filters, account: accountId };
+    handle: async ({ accountId, memberId, filters }, request, response) => {
+      const own = { ...filters, account: accountId, memberId };
       const page = await listRecords(gateway.database, own, pageOf(filters), toRecord);
       const etag = contentTag(JSON.stringify(page));
       if (request.headers['if-none-match'] !== etag) return sendJson(response, 200, page, { etag });
@@ -44,10 +46,11 @@ const PRICED_RECORD = object({
 
 export function consoleShowRecordRoute(gateway: UsageQueryContext & Pick<PluginGateway, 'configRevision'>): Route {
   return sessionRoute('GET /console/api/usage/{requestId}', {
+    roles: EVERYONE,
     summary: 'One usage record with its route, and what a million tokens cost there.',
     answers: { 200: { description: 'The record.', schema: PRICED_RECORD } },
-    handle: async ({ accountId, params }) => {
-      const row = await requireRecord(gateway.database, params.requestId, accountId);
+    handle: async ({ accountId, memberId, params }) => {
+      const row = await requireRecord(gateway.database, params.requestId, { account: accountId, memberId });
       return { ...toConsoleRecord(row), price: priceOf(gateway, row) };
     },
   });
@@ -74,10 +77,11 @@ const SERIES_READERS = { interval: wordReader(INTERVALS), by: readGroupedBy, tim
 
 export function showSeriesRoute(gateway: UsageQueryContext): Route {
   return sessionRoute('GET /console/api/usage/series', {
+    roles: EVERYONE,
     summary: 'Calls, cost and first tokens of the usage records that match the filters, by interval.',
     query: { ...filterReaders(gateway), ...SERIES_READERS },
     answers: { 200: { description: 'The chart; every list is as long as `starts`.', schema: SERIES } },
-    handle: async ({ accountId, filters: given }) => {
+    handle: async ({ accountId, memberId, filters: given }) => {
       const { interval: wanted, by = 'none', timeZone = 'UTC', ...filters } = given;
       const to = filters.to ?? new Date();
       const from = filters.from ?? new Date(to.getTime() - UNLESS_GIVEN_MS);
@@ -85,7 +89,12 @@ export function showSeriesRoute(gateway: UsageQueryContext): Route {
       const interval = wanted ?? readableInterval(range.toMs - range.fromMs);
       const starts = startsWithin(interval, range);
       if (starts.length > MAX_POINTS) throw tooMany(interval);
-      const series = await readSeries(gateway.database, { ...filters, from, to, account: accountId }, starts, by);
+      const series = await readSeries(
+        gateway.database,
+        { ...filters, from, to, account: accountId, memberId },
+        starts,
+        by,
+      );
       return {
         timeZone,
         interval,

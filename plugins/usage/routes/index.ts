@@ -5,6 +5,7 @@ import { formatUsd } from '../../../core/base/money';
 import type { PluginGateway } from '../../../core/gateway/plugin-gateway';
 import { object, orNull, shape } from '../../../core/http/shape';
 import type { Calls } from '../../../core/ledger/ledger';
+import { EVERYONE } from '../../../core/sign-in/member-roles';
 import { consoleListRecordsRoute, consoleShowRecordRoute, showSeriesRoute } from './console';
 import { adminUsageRoutes, exportRecordsRoute, listRecordsRoute, showRecordRoute } from './records';
 import { totalsRoutes } from './totals';
@@ -20,7 +21,7 @@ export function usageRoutes(gateway: PluginGateway): readonly Route[] {
     ...adminUsageRoutes(gateway),
     consoleListRecordsRoute(gateway),
     showSeriesRoute(gateway),
-    asSessionRoute(exportRecordsRoute(gateway), '/console/api/usage.csv'),
+    asSessionRoute(exportRecordsRoute(gateway), '/console/api/usage.csv', EVERYONE),
     consoleShowRecordRoute(gateway),
   ];
 }

@@ -1,4 +1,5 @@
 import type { Knex } from 'knex';
+import { restrictionOfKey } from '../../../core/accounts/member-keys';
 import { adminRoute, keyRoute } from '../../../core/api/json-routes';
 import type { AccountRoute, Route } from '../../../core/api/route';
 import { ATTEMPT_SHAPES, showAttempt } from '../../../core/catalog/attempt-fields';
@@ -19,11 +20,14 @@ import {
 /** The endpoint that lists usage records, only those of the account that owns the API key. */
 export function listRecordsRoute(gateway: UsageQueryContext): Route {
   return keyRoute('GET /v1/usage', {
-    summary: "Usage records of the key's account, newest first.",
+    summary:
+      "Usage records of the key's account, newest first; the key of a user with the role member reads the user's own.",
     query: { ...filterReaders(gateway), ...PAGE_READERS },
     answers: { 200: { description: 'A page of records.', schema: pageShape(USAGE_RECORD) } },
-    handle: ({ accountId, filters }) =>
-      listRecords(gateway.database, { ...filters, account: accountId }, pageOf(filters), toRecord),
+    handle: async ({ accountId, key, filters }) => {
+      const memberId = await restrictionOfKey(gateway.database, key.keyId);
+      return listRecords(gateway.database, { ...filters, account: accountId, memberId }, pageOf(filters), toRecord);
+    },
   });
 }
 
@@ -31,7 +35,10 @@ export function showRecordRoute({ database }: UsageQueryContext): Route {
   return keyRoute('GET /v1/usage/{requestId}', {
     summary: 'The usage record of one call.',
     answers: { 200: { description: 'The record.', schema: USAGE_RECORD } },
-    handle: async ({ accountId, params }) => toRecord(await requireRecord(database, params.requestId, accountId)),
+    handle: async ({ accountId, key, params }) => {
+      const memberId = await restrictionOfKey(database, key.keyId);
+      return toRecord(await requireRecord(database, params.requestId, { account: accountId, memberId }));
+    },
   });
 }
 
@@ -45,8 +52,9 @@ export function exportRecordsRoute(gateway: UsageQueryContext): AccountRoute {
     summary: 'The same records as a CSV file.',
     query: filterQuery,
     answers: CSV,
-    handle: async ({ accountId, query }, _request, response) => {
-      const own = { ...readQuery(query, filterQuery), account: accountId };
+    handle: async ({ accountId, memberId: ownId, key, query }, _request, response) => {
+      const memberId = key === undefined ? ownId : await restrictionOfKey(gateway.database, key.keyId);
+      const own = { ...readQuery(query, filterQuery), account: accountId, memberId };
       await sendCsv(response, gateway.database, own, RECORD_COLUMNS, toRecord);
     },
   };

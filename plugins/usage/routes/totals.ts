@@ -1,7 +1,9 @@
+import { restrictionOfKey } from '../../../core/accounts/member-keys';
 import { adminRoute } from '../../../core/api/json-routes';
 import { type AccountRoute, asSessionRoute, type Route } from '../../../core/api/route';
 import { sendJson } from '../../../core/http/http';
 import { readQuery, readUuid } from '../../../core/http/query';
+import { EVERYONE } from '../../../core/sign-in/member-roles';
 import { filterReaders, readGroupedBy, type UsageQueryContext } from '../query';
 import { readTotals, TOTALS } from '../summary';
 
@@ -12,7 +14,7 @@ export function totalsRoutes(gateway: UsageQueryContext): readonly Route[] {
   const own = ownTotalsRoute(gateway);
   return [
     own,
-    asSessionRoute(own, '/console/api/usage/totals'),
+    asSessionRoute(own, '/console/api/usage/totals', EVERYONE),
     adminRoute('GET /admin/v1/usage/totals', {
       role: 'read',
       summary: 'Totals of the usage records of all accounts that match the filters.',
@@ -33,9 +35,10 @@ function ownTotalsRoute(gateway: UsageQueryContext): AccountRoute {
     summary: 'Totals of the usage records that match the filters.',
     query: readers,
     answers: ANSWERS,
-    handle: async ({ accountId, query }, _request, response) => {
+    handle: async ({ accountId, memberId: ownId, key, query }, _request, response) => {
+      const memberId = key === undefined ? ownId : await restrictionOfKey(gateway.database, key.keyId);
       const { by, ...filters } = readQuery(query, readers);
-      sendJson(response, 200, await readTotals(gateway.database, { ...filters, account: accountId }, by));
+      sendJson(response, 200, await readTotals(gateway.database, { ...filters, account: accountId, memberId }, by));
     },
   };
 }

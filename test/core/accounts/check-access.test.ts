@@ -18,6 +18,11 @@ describe('an API key that a client sends', () => {
     assert.deepEqual(refused({ expiresAtMs: AT_MS }), expired);
   });
 
+  it('is refused like an unknown one from the moment at which nobody confirms its member any more', () => {
+    assert.equal(refused({ memberUntilMs: AT_MS }, {}, AT_MS - 1), undefined);
+    assert.equal(refused({ memberUntilMs: AT_MS })?.[1], 'INVALID_API_KEY');
+  });
+
   it("is refused if the client's address is outside the key's ranges, and the error names the address", () => {
     const access = { addresses: ['203.0.113.0/24', '2001:db8::/32'] };
     assert.equal(refused(access, { address: '203.0.113.9' }), undefined);

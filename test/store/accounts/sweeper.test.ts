@@ -10,6 +10,8 @@ import { CLOSED_MS, LedgerUnavailable } from '../../../core/ledger/ledger';
 import { MemoryLedger } from '../../../core/ledger/memory-ledger';
 import { shipShards } from '../../../core/ledger/outbox/ship';
 import { ALL_SHARDS } from '../../../core/ledger/shard';
+import { removeUser } from '../../../core/sign-in/members';
+import { createUser } from '../../../core/sign-in/users';
 import { DATABASES, quiet, type TestDatabase } from '../../support/databases';
 import { KEY_RATES } from '../../support/key-rates';
 import { rejection } from '../../support/rejection';
@@ -59,6 +61,17 @@ describe('a change that a process wrote to Postgres and did not send to the ledg
     });
     await rejection(revokeKey(ending(), key.id, 'test'));
     await sweepUntil('it is revoked', async () => (await ledger.readKey(payer))?.status === 'revoked');
+  });
+
+  it('is sent to the ledger by another process if it removes a member', async () => {
+    const account = await createAccount(whole(), { name: 'an account' }, 'test');
+    const person = { email: `${account.id}@example.com`, password: 'correct horse battery', role: 'member' } as const;
+    const { id: memberId } = await createUser(database, account.id, person, 'test');
+    const { key } = await createKey(whole(), account.id, { name: 'a key', memberId }, 'test');
+    await rejection(removeUser(ending(), memberId, { actor: 'test' }));
+    const payer = { accountId: account.id, keyId: key.id };
+    assert.equal((await ledger.readKey(payer))?.status, 'active');
+    await sweepUntil('its key is revoked', async () => (await ledger.readKey(payer))?.status === 'revoked');
   });
 
   it('is sent to the ledger by another process if it concerns a team or a budget', async () => {
