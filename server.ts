@@ -160,7 +160,7 @@ type Stores = Awaited<ReturnType<typeof openStores>>;
 
 /** Opens the ledger, makes it agree with Postgres, and starts everything that moves money. */
 async function openMoney({ env, dataFolder, system }: Files, { database }: Stores, { keep }: Resources) {
-  const { ledger, store, redis } = await openLedger(env['REDIS_URL'], system.ledger);
+  const { ledger, store, redis } = await openLedger(env['REDIS_URL'], system.ledger, database);
   keep(ledger, () => ledger.close());
   await ensureReady({ ledger, database, log });
   keep(startGuardian({ ledger, database, log }));

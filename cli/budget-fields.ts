@@ -4,14 +4,16 @@ import { UsageError } from './failure';
 import { someOf } from './key-fields';
 
 /** The scopes that a budget may have. */
-const SCOPES = ['account', 'team', 'member', 'key'] as const;
+const SCOPES = ['account', 'team', 'member', 'key', 'tag'] as const;
 
 const AMOUNT = '--limit <usd>';
 const THRESHOLDS = new Option('--thresholds <percents...>', 'whole percents of the limit; default: 50 80 100');
 
 export const NEW_BUDGET: readonly Option[] = [
   new Option('--scope <scope>', 'whose spending it limits').choices(SCOPES).makeOptionMandatory(),
-  new Option('--id <id>', 'the id of the team, member or key; an account needs none'),
+  new Option('--id <id>', 'the id of the team, member or key; an account or a tag needs none'),
+  new Option('--tag <name>', 'the name of the tag, such as customer: each of its values may spend the limit'),
+  new Option('--value <value>', 'only this value of the tag; needed for the window total'),
   new Option('--window <window>', 'the time in which it counts: UTC, weeks from Monday, or in all')
     .choices(LIMIT_WINDOWS)
     .makeOptionMandatory(),
@@ -26,14 +28,16 @@ export const BUDGETS_OF_SCOPE = new Option('--scope <scope>', 'only those of thi
 interface BudgetOptions {
   readonly scope?: string;
   readonly id?: string;
+  readonly tag?: string;
+  readonly value?: string;
   readonly window?: string;
   readonly limit?: string;
   readonly thresholds?: readonly string[];
 }
 
 /** Returns the request body that creates a budget. */
-export function newBudget({ scope, id, window, limit, thresholds }: BudgetOptions): object {
-  return { scope, scopeId: id, window, limitUsd: limit, thresholds: toPercents(thresholds) };
+export function newBudget({ scope, id, tag, value, window, limit, thresholds }: BudgetOptions): object {
+  return { scope, scopeId: id, tag, value, window, limitUsd: limit, thresholds: toPercents(thresholds) };
 }
 
 /** Returns the request body that changes a budget. @throws UsageError if no option changes anything */

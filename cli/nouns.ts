@@ -285,7 +285,7 @@ export const NOUNS: Readonly<Record<string, Noun>> = {
     ],
   },
   budgets: {
-    summary: 'limits of what an account, team, member or key may spend',
+    summary: 'limits of what an account, team, member, key or tag may spend',
     verbs: [
       verb(
         'POST /admin/v1/accounts/{accountId}/budgets',

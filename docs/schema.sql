@@ -118,7 +118,7 @@ CREATE INDEX billing_periods_account_id_index ON billing_periods USING btree (ac
 CREATE INDEX billing_periods_held ON billing_periods USING btree (account_id) WHERE (status <> 'SETTLED'::text);
 CREATE UNIQUE INDEX billing_periods_open ON billing_periods USING btree (sandbox_id) WHERE (status = 'OPEN'::text);
 
--- Limits of spending of accounts, teams, members and API keys, one per window of time.
+-- Limits of spending of accounts, teams, members, API keys and tags, one per window of time.
 CREATE TABLE budgets (
   id uuid NOT NULL,
   account_id uuid NOT NULL,
@@ -492,7 +492,7 @@ CREATE TABLE scope_spending (
   CONSTRAINT scope_spending_pkey PRIMARY KEY (scope, day)
 );
 
--- Teams, and the accounts and members that have or had a budget, with the revision of their limits.
+-- Teams, and the accounts, members and tags that have or had a budget, with the revision of their limits.
 CREATE TABLE scopes (
   scope text NOT NULL,
   account_id uuid NOT NULL,

@@ -4,9 +4,10 @@ import type { Knex } from 'knex';
  * Creates accounts, their teams, API keys, budgets and credits. Amounts are E8 (1e-8 USD). The database keeps only SHA-256 of a key.
  * `markup` is a factor such as `1.25`, or the name of a price list; a key without a `markup` uses that of its account.
  *
- * A scope is anything whose spending is counted and may be limited: an account (`a:<id>`), a team (`t:<id>`), a member (`m:<id>`) or an
- * API key (`k:<id>`). `budgets` has the limits of all scopes. `scopes` counts the changes of a scope's budgets, so that the ledger applies
- * them in order; for an API key, its own row counts them.
+ * A scope is anything whose spending is counted and may be limited: an account (`a:<id>`), a team (`t:<id>`), a member (`m:<id>`), an API
+ * key (`k:<id>`), or the value of a tag (`g:<account>:customer=4711`). A tag's name (`g:<account>:customer`) has the limits of each of its
+ * values. `budgets` has the limits of all scopes. `scopes` counts the changes of a scope's budgets, so that the ledger applies them in
+ * order; for an API key, its own row counts them.
  */
 export async function up(knex: Knex): Promise<void> {
   await knex.schema.createTable('accounts', (table) => {
@@ -36,7 +37,9 @@ export async function up(knex: Knex): Promise<void> {
     table.index(['account_id', 'id']);
   });
   await knex.schema.createTable('scopes', (table) => {
-    table.comment('Teams, and the accounts and members that have or had a budget, with the revision of their limits.');
+    table.comment(
+      'Teams, and the accounts, members and tags that have or had a budget, with the revision of their limits.',
+    );
     table.text('scope').primary();
     table.uuid('account_id').notNullable().references('accounts.id').index();
     table.integer('rev').notNullable().defaultTo(0);
@@ -46,7 +49,7 @@ export async function up(knex: Knex): Promise<void> {
     table.timestamp('changed_at', { useTz: true }).notNullable().defaultTo(knex.fn.now());
   });
   await knex.schema.createTable('budgets', (table) => {
-    table.comment('Limits of spending of accounts, teams, members and API keys, one per window of time.');
+    table.comment('Limits of spending of accounts, teams, members, API keys and tags, one per window of time.');
     table.uuid('id').primary();
     table.uuid('account_id').notNullable().references('accounts.id');
     table.text('scope').notNullable();

@@ -4,9 +4,11 @@ export interface Answers {
   "DELETE /admin/v1/budgets/{budgetId}": {
     id: string;
     accountId: string;
-    scope: "account" | "team" | "member" | "key";
+    scope: "account" | "team" | "member" | "key" | "tag";
     scopeId: string | null;
     name: string;
+    tag: string | null;
+    value: string | null;
     window: "total" | "day" | "week" | "month";
     limitUsd: string;
     spentUsd: string | null;

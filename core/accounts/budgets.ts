@@ -2,8 +2,18 @@ import type { Knex } from 'knex';
 import { fail, type GatewayError } from '../base/errors';
 import { newId } from '../base/ids';
 import { formatUsd } from '../base/money';
-import { nameSql } from '../ledger/scope-rows';
-import { dayNumberOf, type LimitWindow, parseScope, spentOn, windowEndMs } from '../ledger/scopes';
+import type { ScopeState } from '../ledger/ledger';
+import { nameSql, readTagStates } from '../ledger/scope-rows';
+import {
+  dayNumberOf,
+  type LimitWindow,
+  nameOfTag,
+  parseScope,
+  spentOn,
+  tagOf,
+  tagScope,
+  windowEndMs,
+} from '../ledger/scopes';
 import { writeAudit } from '../storage/audit';
 import { newestPage, type Page, type PageRequest, UUID } from '../storage/page';
 import { naming, requireAccount, type Stores, unlessUnavailable } from './accounts';
@@ -11,26 +21,32 @@ import { assertActive, lockKey, noKey, pushKey, raiseKey } from './keys';
 import { lockScope, pushScope, raiseScope, requireMember, requireTeam } from './scopes';
 
 /** What a budget may limit, by the first letter of the scope's name in the ledger. */
-const LETTERS = { account: 'a', team: 't', member: 'm', key: 'k' } as const;
+const LETTERS = { account: 'a', team: 't', member: 'm', key: 'k', tag: 'g' } as const;
 
 export type BudgetScope = keyof typeof LETTERS;
 
-export const BUDGET_SCOPES = ['account', 'team', 'member', 'key'] as const satisfies readonly BudgetScope[];
+export const BUDGET_SCOPES = ['account', 'team', 'member', 'key', 'tag'] as const satisfies readonly BudgetScope[];
 
-/** A limit of what an account, a team, a member or an API key spends in one window of time. */
+/** A limit of what an account, a team, a member, an API key or the calls with a tag spend in one window of time. */
 export interface Budget {
   readonly id: string;
   readonly accountId: string;
   readonly scope: BudgetScope;
-  /** The id of the team, member or key; undefined for the account. */
+  /** The id of the team, member or key; undefined for the account and for a tag. */
   readonly scopeId: string | undefined;
-  /** The name of the account, team or key, or the member's e-mail address. */
+  /** The name of the account, team or key, the member's e-mail address, or the tag such as `customer=4711`. */
   readonly name: string;
+  /** The name of the tag, and the value to which the budget belongs; without a value, each value of the name has the limit. */
+  readonly tag: string | undefined;
+  readonly value: string | undefined;
   readonly window: LimitWindow;
   readonly limitE8: bigint;
   /** The percentages of the limit whose reaching is reported, ascending. */
   readonly thresholds: readonly number[];
-  /** What the scope has spent in the current window, and what open calls hold; undefined while the ledger is unreachable. */
+  /**
+   * What the scope has spent in the current window, and what open calls hold; undefined while the ledger is unreachable, and for the name of
+   * a tag, because each of its values counts alone.
+   */
   readonly money: { readonly spentE8: bigint; readonly heldE8: bigint } | undefined;
   /** When the window ends; undefined for `total`. */
   readonly resetsAt: Date | undefined;
@@ -38,8 +54,11 @@ export interface Budget {
 
 interface BudgetOwner {
   readonly scope: BudgetScope;
-  /** The id of the team, member or key; null or undefined for the account. */
+  /** The id of the team, member or key; null or undefined for the account and for a tag. */
   readonly scopeId?: string | null | undefined;
+  /** The name of a tag, and its value; without one, the budget belongs to each value. */
+  readonly tag?: string | null | undefined;
+  readonly value?: string | null | undefined;
 }
 
 interface NewBudget extends BudgetOwner {
@@ -59,6 +78,8 @@ interface BudgetRow {
   readonly account_id: string;
   /** The name of the scope in the ledger, for example `t:<team>`. */
   readonly scope: string;
+  readonly tag: string | null;
+  readonly value: string | null;
   readonly window: LimitWindow;
   readonly limit_e8: bigint;
   readonly thresholds: readonly number[];
@@ -74,17 +95,21 @@ export const USUAL_THRESHOLDS = [50, 80, 100] as const;
 /**
  * Creates a budget. The promise resolves when every node applies it. If the ledger is unreachable, the row stays, LEDGER_UNAVAILABLE names
  * the budget, and the sweeper sends it later.
- * @throws NOT_FOUND, LEDGER_UNAVAILABLE; INVALID_FIELD for a wrong `scopeId`; CONFLICT if the scope has a budget for this window
+ * @throws NOT_FOUND, LEDGER_UNAVAILABLE; INVALID_FIELD for a wrong `scopeId`, `tag`, `value` or `window`; CONFLICT if the scope has a
+ * budget for this window
  */
 export async function createBudget(
   stores: Stores,
   accountId: string,
-  { scope: kind, scopeId, window, limitE8, thresholds = USUAL_THRESHOLDS }: NewBudget,
+  { window, limitE8, thresholds = USUAL_THRESHOLDS, ...owner }: NewBudget,
   actor: string,
 ): Promise<Budget> {
   await requireAccount(stores.database, accountId);
-  const scope = scopeNameOf(accountId, { scope: kind, scopeId });
-  const row = { id: newId(), account_id: accountId, scope, window, limit_e8: limitE8, thresholds };
+  const scope = scopeNameOf(accountId, owner);
+  const { tag = null, value = null } = owner;
+  if (tag !== null && value === null && window === 'total')
+    throw wrong('window', 'expected `day`, `week` or `month`, because a total is for one value of a tag');
+  const row = { id: newId(), account_id: accountId, scope, tag, value, window, limit_e8: limitE8, thresholds };
   await stores.database.transaction(async (transaction) => {
     await lockOwner(transaction, row, 'require');
     await assertOnly(transaction, row);
@@ -100,19 +125,26 @@ export async function createBudget(
   return findBudget(stores, row.id);
 }
 
-/** Returns the name of a scope in the ledger. @throws INVALID_FIELD if `scopeId` is missing, or given for the account */
-function scopeNameOf(accountId: string, { scope, scopeId }: BudgetOwner): string {
+/** Returns the name of a scope in the ledger. @throws INVALID_FIELD for a field that is missing, or that the scope does not have */
+function scopeNameOf(accountId: string, { scope, scopeId, tag, value }: BudgetOwner): string {
   const id = scopeId ?? undefined;
+  if (scope === 'tag') {
+    if (id !== undefined) throw wrong('scopeId', 'leave it out for the scope `tag`; `tag` and `value` name it');
+    if (typeof tag !== 'string') throw wrong('tag', 'expected the name of the tag');
+    return tagScope(accountId, typeof value === 'string' ? `${tag}=${value}` : tag);
+  }
+  for (const [field, given] of Object.entries({ tag, value }))
+    if (typeof given === 'string') throw wrong(field, `leave it out for the scope \`${scope}\`; only a tag has it`);
   if (scope === 'account') {
     if (id === undefined) return `a:${accountId}`;
-    throw wrongScopeId('leave it out for the scope `account`; the path names the account');
+    throw wrong('scopeId', 'leave it out for the scope `account`; the path names the account');
   }
-  if (id === undefined) throw wrongScopeId(`expected the id of the ${scope}`);
+  if (id === undefined) throw wrong('scopeId', `expected the id of the ${scope}`);
   return `${LETTERS[scope]}:${id}`;
 }
 
-function wrongScopeId(problem: string): GatewayError {
-  return fail('INVALID_FIELD', { param: 'scopeId', message: `scopeId: ${problem}` });
+function wrong(param: string, problem: string): GatewayError {
+  return fail('INVALID_FIELD', { param, message: `${param}: ${problem}` });
 }
 
 /** Checks that a scope has no budget for this window yet. The caller has locked the scope. @throws CONFLICT */
@@ -141,7 +173,7 @@ function ownScopes(query: Knex.QueryBuilder, memberId: string): Knex.QueryBuilde
   });
 }
 
-/** Lists the budgets of an account and of its teams, members and keys, newest first; with `memberId` only those of this member and its keys. @throws NOT_FOUND if the account does not exist */
+/** Lists the budgets of an account and of its teams, members, keys and tags, newest first; with `memberId` only those of this member and its keys. @throws NOT_FOUND if the account does not exist */
 export async function listBudgets(
   stores: Stores,
   accountId: string,
@@ -217,6 +249,8 @@ async function deleteRow(transaction: Knex.Transaction, row: BudgetRow, actor: s
 /**
  * Locks the row that counts the changes of a scope's budgets: that of the key, or that of the scope. `require`: checks that the account has
  * the team, member or key, and that the key is not revoked. @throws NOT_FOUND, CONFLICT
+ *
+ * For the value of a tag it locks the row of the name first, because its budgets decide whether calls with the name count.
  */
 async function lockOwner(
   transaction: Knex.Transaction,
@@ -233,19 +267,26 @@ async function lockOwner(
   }
   if (check === 'require' && kind === 'team') await requireTeam(transaction, { accountId, teamId: id, param });
   if (check === 'require' && kind === 'member') await requireMember(transaction, { accountId, userId: id, param });
-  await lockScope(transaction, { accountId, scope });
+  for (const each of changedBy(scope)) await lockScope(transaction, { accountId, scope: each });
+}
+
+/** Returns the scopes whose limits a budget of this scope changes: those of a tag's name change with each of its values. */
+function changedBy(scope: string): readonly string[] {
+  return tagOf(scope) === undefined || !scope.includes('=') ? [scope] : [nameOfTag(scope), scope];
 }
 
 async function raiseOwner(transaction: Knex.Transaction, scope: string): Promise<void> {
   const { kind, id } = parseScope(scope);
-  await (kind === 'key' ? raiseKey(transaction, id) : raiseScope(transaction, scope));
+  if (kind === 'key') return raiseKey(transaction, id);
+  for (const each of changedBy(scope)) await raiseScope(transaction, each);
 }
 
 /** Sends the limits of a scope to the ledger. @throws LEDGER_UNAVAILABLE that names the budget */
 async function pushOwner(stores: Stores, { id: budgetId, scope }: Pick<BudgetRow, 'id' | 'scope'>): Promise<void> {
   const { kind, id } = parseScope(scope);
   await naming({ budgetId }, async () => {
-    await (kind === 'key' ? pushKey(stores, id) : pushScope(stores, scope));
+    if (kind === 'key') await pushKey(stores, id);
+    else for (const each of changedBy(scope)) await pushScope(stores, each);
   });
 }
 
@@ -261,9 +302,20 @@ function noBudget(): GatewayError {
   return fail('NOT_FOUND', { message: 'The budget does not exist.' });
 }
 
-async function withMoney({ calls }: Stores, row: NamedBudgetRow): Promise<Budget> {
+/** Returns what a scope has spent and holds. Postgres has what a tag's value has spent that the ledger does not count now. */
+async function readMoney(
+  { calls, database }: Stores,
+  { account_id: accountId, scope }: Pick<BudgetRow, 'account_id' | 'scope'>,
+): Promise<Pick<ScopeState, 'heldE8' | 'spending'> | undefined> {
+  const state = await calls.readScope(accountId, scope);
+  if (state !== undefined || tagOf(scope) === undefined || !scope.includes('=')) return state;
+  const [known] = await readTagStates(database, [scope]);
+  return known && { heldE8: 0n, spending: known.spending };
+}
+
+async function withMoney(stores: Stores, row: NamedBudgetRow): Promise<Budget> {
   const { id, account_id: accountId, scope: name, window, limit_e8: limitE8, thresholds } = row;
-  const state = await unlessUnavailable(() => calls.readScope(accountId, name));
+  const state = await unlessUnavailable(() => readMoney(stores, row));
   // A window never goes back, so that a clock behind the last charge reads the window of that charge.
   const day = Math.max(dayNumberOf(Date.now()), state?.spending.day ?? 0);
   const resetsAtMs = windowEndMs(window, day);
@@ -272,6 +324,8 @@ async function withMoney({ calls }: Stores, row: NamedBudgetRow): Promise<Budget
     accountId,
     ...ownerOf(name),
     name: row.name,
+    tag: row.tag ?? undefined,
+    value: row.value ?? undefined,
     window,
     limitE8,
     thresholds,
@@ -282,12 +336,20 @@ async function withMoney({ calls }: Stores, row: NamedBudgetRow): Promise<Budget
 
 function ownerOf(name: string): { readonly scope: BudgetScope; readonly scopeId: string | undefined } {
   const { kind, id } = parseScope(name);
-  return { scope: kind as BudgetScope, scopeId: kind === 'account' ? undefined : id };
+  return { scope: kind, scopeId: kind === 'account' || kind === 'tag' ? undefined : id };
 }
 
-function audited({ account_id: accountId, scope: name, window, limit_e8, thresholds }: BudgetRow): object {
+function audited({ account_id: accountId, scope: name, window, limit_e8, thresholds, tag, value }: BudgetRow): object {
   const { scope, scopeId = null } = ownerOf(name);
-  return { accountId, scope, scopeId, window, limitUsd: formatUsd(BigInt(limit_e8)), thresholds };
+  return {
+    accountId,
+    scope,
+    scopeId,
+    ...(tag !== null && { tag, value }),
+    window,
+    limitUsd: formatUsd(BigInt(limit_e8)),
+    thresholds,
+  };
 }
 
 function subjectOf(budgetId: string): string {

@@ -2,6 +2,15 @@ import { type ErrorOptions, fail, type GatewayError } from '../base/errors';
 import { formatUsd } from '../base/money';
 import type { MoneyMissing } from '../ledger/ledger';
 
+/** After how many seconds a client may repeat a call that would count one more tag. Values leave an hour after their last call. */
+const TAGS_RETRY_SECONDS = 60;
+
+/** Returns the error for a hold whose tags the ledger does not count. */
+export function refusedTags(outcome: 'too_many_limited_tags' | 'too_many_tags'): GatewayError {
+  if (outcome === 'too_many_limited_tags') return fail('TOO_MANY_LIMITED_TAGS');
+  return fail('TOO_MANY_TAGS', { retryAfterSeconds: TAGS_RETRY_SECONDS });
+}
+
 /** Returns the error for a hold that the balance or a limit does not cover. `requiredE8` is the smallest hold that would serve, in E8. */
 export function missingMoney(
   answer: MoneyMissing,

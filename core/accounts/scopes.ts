@@ -6,7 +6,7 @@ import { askLedger } from '../ledger/unavailable';
 import { UUID } from '../storage/page';
 import { pushAccount, type Stores } from './accounts';
 
-/** An account, a team or a member as a scope of spending, by its name in the ledger (see core/ledger/scopes.ts). API keys have their own rows. */
+/** An account, a team, a member or a tag as a scope of spending, by its name in the ledger (see core/ledger/scopes.ts). API keys have their own rows. */
 interface LimitedScope {
   readonly accountId: string;
   readonly scope: string;
@@ -31,8 +31,9 @@ export async function raiseScope(transaction: Knex.Transaction, scope: string): 
  */
 export async function pushScope(stores: Stores, scope: string): Promise<void> {
   await stores.database.transaction(async (transaction) => {
-    const { kind, id } = parseScope(scope);
-    if (kind === 'account') await pushNewAccount(stores, transaction, id);
+    const { kind } = parseScope(scope);
+    const [, accountId = ''] = scope.split(':');
+    if (kind === 'account' || kind === 'tag') await pushNewAccount(stores, transaction, accountId);
     await transaction('scopes').where({ scope }).forUpdate().first('scope');
     const request = await readScopeRow(transaction, scope);
     if (request === undefined) return;

@@ -8,6 +8,7 @@ const SUMMARIES = {
       'The model is unknown or has no price, or the call asks for something without one that is refused here.',
     MODEL_AMBIGUOUS: 'The name matches several models equally well. Send one of `details.models`.',
     MODEL_NOT_ALLOWED: 'This key may not call this model.',
+    TOO_MANY_LIMITED_TAGS: 'More than two tags of the call have a budget. Send fewer of them.',
     MODEL_NOT_SUPPORTED: 'No upstream serves this model at this address or in this protocol.',
     NOT_TRANSLATABLE:
       'Only upstreams of another protocol serve this model, and `param` cannot be translated into it. Remove the field or use another model.',
@@ -96,6 +97,8 @@ const SUMMARIES = {
     UPSTREAM_RATE_LIMITED: 'Every upstream of this model is rate limited. Retry later.',
     KEY_RATE_LIMITED:
       'The key has reached its limit of calls, tokens or API requests per minute; retry after `Retry-After`.',
+    TOO_MANY_TAGS:
+      'Calls of the account have named too many values of tags with a budget within the last hour; retry after `Retry-After`.',
     CONCURRENCY_LIMIT: 'The key or its account has too many concurrent calls at this node; `details` names the limit.',
     SIGN_IN_SLOWED: 'Too many attempts to sign in; retry after `Retry-After`.',
     ADMIN_TOKEN_SLOWED: 'Too many wrong operator tokens from this address. A valid token still works.',

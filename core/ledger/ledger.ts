@@ -115,6 +115,9 @@ export interface ReserveRequest extends Payer {
  * The `intent_…` outcomes answer a new id with a known Idempotency-Key: the first call had another body, is still open, or was charged.
  * `requestId` and `rid` are those of the first call. If the first call ended without a charge, the ledger discards its intent and reserves
  * for the new call. `too_many_intents`: the account has MAX_INTENTS keys, and the oldest belong to open calls.
+ *
+ * `too_many_limited_tags`: more tags of the call have a limit than a call may count in. `too_many_tags`: the ledger counts the most values
+ * of tags that it may for the account, and the call has another one.
  */
 export type ReserveOutcome =
   | { readonly outcome: 'reserved'; readonly heldE8: bigint }
@@ -123,6 +126,7 @@ export type ReserveOutcome =
   | { readonly outcome: 'rate_limited'; readonly retryAfterMs: number }
   | MoneyMissing
   | { readonly outcome: 'exists_with_different_amount' | 'released_before' | 'closed_before' | 'too_many_intents' }
+  | { readonly outcome: 'too_many_limited_tags' | 'too_many_tags' }
   | IntentOutcome;
 
 /**
@@ -237,7 +241,10 @@ export interface SetKeyRequest extends Payer, KeyLimits {
   readonly settings: KeySettings;
 }
 
-/** The limits of an account, or a team or a member with its limits. Its name is as in scopes.ts, for example `t:<team>`. */
+/**
+ * The limits of an account, of a tag's name or of one of its values, or a team or a member with its limits. Its name is as in scopes.ts, for
+ * example `t:<team>`.
+ */
 export interface SetScopeRequest {
   readonly accountId: string;
   readonly scope: string;
@@ -246,7 +253,20 @@ export interface SetScopeRequest {
   /** The name of the account or team, or the member's e-mail address, for the answer to a call that its limit refuses. */
   readonly name: string;
   readonly limits: SpendingLimits;
+  /** Whether a tag's name or one of its values has a limit, so that calls with the name count; absent for other scopes. */
+  readonly isLimited?: boolean | undefined;
 }
+
+/** What Postgres has of a tag's value: its spending, its own limits and their revision. */
+export interface TagState {
+  readonly scope: string;
+  readonly rev: number;
+  readonly limits: SpendingLimits;
+  readonly spending: Spending;
+}
+
+/** Reads the values of tags from Postgres that the ledger does not have, by the names of their scopes. @throws LedgerUnavailable */
+export type TagReader = (scopes: readonly string[]) => Promise<readonly TagState[]>;
 
 export interface ScopeState {
   readonly limits: SpendingLimits;
@@ -293,7 +313,7 @@ export interface AccountSnapshot {
   readonly seq: number;
   /** What the account has spent. */
   readonly spending: Spending;
-  /** The limits of the account, and its teams and members. Keys are not among them. */
+  /** The limits of the account, of its tags and their values, and its teams and members. Keys are not among them. */
   readonly scopes: readonly ScopeSnapshot[];
   readonly keys: readonly KeySnapshot[];
   /** The account's entries that are so recent that their request may still be repeated. */
@@ -362,6 +382,18 @@ export const CLOSED_MS = 15 * 60_000;
  */
 export const INTENT_MS = 10 * 60_000;
 
+/** After how long without a call the ledger stops counting a tag's value in memory, if Postgres has all of its charges. */
+export const TAG_IDLE_MS = 60 * 60_000;
+
+/** The prefix of what `due` returns as `rid` for an account whose tags are to be looked at, followed by the account's id. */
+export const OF_TAGS = 'g ';
+
+/** How often a call reads what Postgres has of its tags if that changes meanwhile. */
+export const TAG_READS = 5;
+
+/** How many values of tags the ledger counts in memory for one account. */
+export const MAX_TAG_SCOPES = 100_000;
+
 /** How many Idempotency-Keys of one account the ledger keeps. A new key replaces the oldest one whose call has ended. */
 export const MAX_INTENTS = 10_000;
 
@@ -393,6 +425,8 @@ export interface Recovery {
   /** Returns reservations of these shards whose lease has ended: per shard at most `limit`, the oldest first. */
   due(shards: readonly number[], limit: number): Promise<readonly (Payer & { readonly rid: string })[]>;
   expire(payer: Payer, rid: string): Promise<ExpireOutcome>;
+  /** Returns the names of the scopes of an account's tags that the ledger counts now. */
+  listTags(accountId: string): Promise<readonly string[]>;
   /** Reads accounts of one shard, and some of their scopes by name, at one moment. Rejects with LedgerUnavailable while the ledger is not ready. */
   inspect(shard: number, accountIds: readonly string[], scopes: readonly string[]): Promise<LedgerInspection>;
   /**

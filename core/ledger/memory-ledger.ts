@@ -20,6 +20,7 @@ import {
   type LedgerInspection,
   LedgerUnavailable,
   type MoneyMissing,
+  OF_TAGS,
   type OutboxEntry,
   type Payer,
   type ReleaseOutcome,
@@ -37,14 +38,27 @@ import {
   type SetScopeRequest,
   type SettleOutcome,
   type SettleRequest,
+  TAG_READS,
+  type TagReader,
   WrongPayer,
 } from './ledger';
 import { type KeyLimits, limitsFrom, limitsOf, spendingLimitsOf } from './limit-fields';
 import { type CallState, type IntentCall, MemoryIntents } from './memory-intents';
+import {
+  type AccountTags,
+  type KnownTags,
+  MemoryTags,
+  NO_TAG_READER,
+  type SetTag,
+  type TagSettings,
+  type UnknownTags,
+} from './memory-tags';
 import { correctTokens, FULL_BUCKETS, type RateBuckets, takeRate, takeRequest } from './rates';
 import {
   chainOf,
   dayNumberOf,
+  joinScopes,
+  limitsOfValue,
   newScope,
   parseScope,
   roomOf,
@@ -52,6 +66,8 @@ import {
   type Spending,
   scopesOf,
   spend,
+  tagOf,
+  tagsIn,
 } from './scopes';
 import { shardOf } from './shard';
 import { coverHolds, STATE_AFTER } from './snapshot';
@@ -124,8 +140,13 @@ export class MemoryLedger implements Ledger {
     () => this.now(),
   );
 
-  constructor({ now = Date.now }: { now?: () => number } = {}) {
+  readonly #readTags: TagReader;
+  readonly #tags: MemoryTags;
+
+  constructor({ now = Date.now, readTags = NO_TAG_READER, ...tags }: { now?: () => number } & TagSettings = {}) {
     this.now = now;
+    this.#readTags = readTags;
+    this.#tags = new MemoryTags(tags);
   }
 
   async findKey(hash: string): Promise<FindKeyOutcome> {
@@ -135,8 +156,18 @@ export class MemoryLedger implements Ledger {
   }
 
   async reserve(request: ReserveRequest): Promise<ReserveOutcome> {
-    const { accountId, keyId, rid, amountE8, intent } = request;
-    assertAmount(amountE8);
+    assertAmount(request.amountE8);
+    let answer = this.#reserve(request);
+    for (let times = 0; answer.outcome === 'unknown_tags'; times += 1) {
+      if (times === TAG_READS) throw new LedgerUnavailable('the limits of tags change too often');
+      answer = this.#reserve(request, { moment: answer.moment, tags: await this.#readTags(answer.scopes) });
+    }
+    return answer;
+  }
+
+  /** Reserves, or answers which tags' values the ledger does not have. `known` is what Postgres has of them. */
+  #reserve(request: ReserveRequest, known?: KnownTags): ReserveOutcome | UnknownTags {
+    const { accountId, keyId, rid, intent } = request;
     if (!this.isOpen) return { outcome: 'not_ready' };
     const before = this.#find(request, rid);
     if (before !== undefined) return repeatReserve(before, request);
@@ -154,12 +185,29 @@ export class MemoryLedger implements Ledger {
     if (intent !== undefined && roomForIntent === undefined) return { outcome: 'too_many_intents' };
     const { waitMs, callWaitMs: _, ...rate } = takeRate(key, request.tokens ?? 0, this.now());
     if (request.tokens !== undefined && waitMs > 0) return { outcome: 'rate_limited', retryAfterMs: waitMs };
-    const chain = chainOf(accountId, scopesOf(key.settings), keyId);
+    const tags = this.#tags.limited(accountId, request.tags);
+    if (tags === undefined) return { outcome: 'too_many_limited_tags' };
+    const unknown = tags.filter((scope) => !this.scopes.has(scope));
+    if (unknown.length > 0) {
+      if (this.#tags.isFull(accountId, unknown)) return { outcome: 'too_many_tags' };
+      const moment = this.#tags.of(accountId).rev;
+      if (known?.moment !== moment) return { outcome: 'unknown_tags', moment, scopes: unknown };
+      for (const { scope, ...state } of known.tags)
+        if (unknown.includes(scope)) this.scopes.set(scope, { accountId, heldE8: 0n, ...state });
+    }
+    const scopes = joinScopes(scopesOf(key.settings), ...tags);
+    const chain = chainOf(accountId, scopes, keyId);
     const leftE8 = smallest(account.availableE8, this.roomIn(chain));
     const heldE8 = holdWithin(leftE8, request);
-    if (heldE8 > leftE8) return this.#missing(account.availableE8, chain, heldE8);
+    if (heldE8 > leftE8) {
+      const missing = this.#missing(account.availableE8, chain, heldE8);
+      for (const scope of unknown) this.scopes.delete(scope);
+      return missing;
+    }
 
     this.book(chain, heldE8);
+    this.#tags.use(accountId, tags, 1, this.now());
+    if (unknown.length > 0) this.#tags.of(accountId).lookAt ??= this.now();
     if (request.tokens !== undefined) Object.assign(key, rate);
     const counted = key.tokensPerMinute === undefined ? undefined : request.tokens;
     this.#reservations.set(rid, {
@@ -167,7 +215,7 @@ export class MemoryLedger implements Ledger {
       keyId,
       amountE8: heldE8,
       facts: request.facts ?? '',
-      scopes: scopesOf(key.settings),
+      scopes,
       ...(counted === undefined ? {} : { tokens: counted }),
     });
     this.#deadlinesOf(accountId).set(rid, this.#deadlineAfter(request.lifetimeMs));
@@ -261,7 +309,8 @@ export class MemoryLedger implements Ledger {
     const moreE8 = following === undefined ? next.amountE8 : 0n;
     const account = this.#accountOf(accountId);
     if (following === undefined && account.status !== 'active') return { outcome: 'frozen' };
-    const scopes = scopesOf(this.#keyThere(request).settings);
+    const tags = tagsIn((first?.scopes ?? '').split(' '));
+    const scopes = joinScopes(scopesOf(this.#keyThere(request).settings), ...tags);
     const chain = chainOf(accountId, scopes, keyId);
     const settled = { chain: chainOf(accountId, first?.scopes ?? '', keyId), holdE8, costE8 };
     const availableE8 = account.availableE8 + holdE8 - costE8;
@@ -271,6 +320,7 @@ export class MemoryLedger implements Ledger {
     if (first !== undefined) this.#charge(request, first);
     if (following === undefined) {
       this.book(chain, moreE8);
+      this.#tags.use(accountId, tags, 1, this.now());
       this.#reservations.set(next.rid, { ...closedNow({ accountId, keyId }, 'open'), amountE8: moreE8, scopes });
       this.#deadlinesOf(accountId).set(next.rid, Number.POSITIVE_INFINITY);
     }
@@ -279,6 +329,7 @@ export class MemoryLedger implements Ledger {
 
   async expire(payer: Payer, rid: string): Promise<ExpireOutcome> {
     if (!this.isOpen) return { outcome: 'not_ready' };
+    if (rid.startsWith(OF_TAGS)) return this.#leave(payer.accountId);
     const reservation = this.#find(payer, rid);
     if (reservation?.state === 'expired') return { outcome: 'expired' };
     if (reservation?.state !== 'open') return { outcome: 'not_due' };
@@ -286,6 +337,15 @@ export class MemoryLedger implements Ledger {
     if (deadline === undefined || deadline > this.now()) return { outcome: 'not_due' };
     this.#close(payer, rid, reservation, 'expire', reservation.facts);
     return { outcome: 'expired' };
+  }
+
+  /** Stops counting tags' values that were not used for a while and whose charges Postgres has all. */
+  #leave(accountId: string): ExpireOutcome {
+    let waitingFromMs = Number.POSITIVE_INFINITY;
+    for (const { id } of this.#outboxes.get(shardOf(accountId)) ?? [])
+      waitingFromMs = Math.min(waitingFromMs, Number.parseInt(id, 10));
+    for (const scope of this.#tags.leave(accountId, this.now(), waitingFromMs)) this.scopes.delete(scope);
+    return { outcome: 'not_due' };
   }
 
   async credit({ accountId, rid, amountE8 }: CreditRequest): Promise<CreditOutcome> {
@@ -333,13 +393,38 @@ export class MemoryLedger implements Ledger {
     for (const each of secretsOf(request)) this.#keyIndex.set(each.hash, { accountId, keyId });
   }
 
-  async setScope({ accountId, scope: name, rev, limits, name: shown }: SetScopeRequest): Promise<void> {
+  async setScope(request: SetScopeRequest): Promise<void> {
+    const { accountId, scope: name, rev, limits, name: shown } = request;
     assertLimits(limits);
     this.assertOpen();
-    if (parseScope(name).kind === 'account' && !this.accounts.has(accountId)) throw new Error('unknown_account');
+    const { kind } = parseScope(name);
+    if ((kind === 'account' || kind === 'tag') && !this.accounts.has(accountId)) throw new Error('unknown_account');
+    if (kind === 'tag') {
+      this.setTag(request);
+      return;
+    }
     const scope = this.#scopeOf(name, accountId);
     if (scope.accountId !== accountId) throw new WrongPayer(`${name} belongs to another account`);
     if (rev >= (scope.rev ?? 0)) Object.assign(scope, { limits, rev, name: shown });
+  }
+
+  /** Sets the limits of a tag's name or value, unless they are newer. */
+  protected setTag(request: SetScopeRequest): SetTag {
+    const done = request.scope.includes('=') ? this.#setValue(request) : this.#tags.setName(request);
+    if (done.isSet) this.#tags.of(request.accountId).rev += 1;
+    return done;
+  }
+
+  #setValue({ scope: name, rev, limits }: SetScopeRequest): SetTag {
+    const scope = this.scopes.get(name);
+    const isSet = scope === undefined || rev >= (scope.rev ?? 0);
+    if (isSet && scope !== undefined) Object.assign(scope, { limits, rev });
+    return { isSet, isNew: false };
+  }
+
+  /** Returns the names of tags of an account that have a limit, separated by spaces. */
+  protected limitedTags(accountId: string): string {
+    return this.#tags.namesOf(accountId);
   }
 
   async readAccount(accountId: string): Promise<AccountState | undefined> {
@@ -373,10 +458,12 @@ export class MemoryLedger implements Ledger {
         .sort(([, first], [, second]) => first - second)
         .slice(0, limit),
     );
-    return rids.flatMap(([rid]) => {
+    const found = rids.flatMap(([rid]) => {
       const { accountId, keyId } = this.#reservations.get(rid) ?? {};
       return accountId !== undefined && keyId !== undefined ? [{ rid, accountId, keyId }] : [];
     });
+    const ofTags = this.#tags.due(now).filter((accountId) => shards.includes(shardOf(accountId)));
+    return [...found, ...ofTags.map((accountId) => ({ rid: OF_TAGS + accountId, accountId, keyId: '' }))];
   }
 
   async readOutbox(shards: readonly number[], limit: number): Promise<ReadonlyMap<number, readonly OutboxEntry[]>> {
@@ -394,6 +481,11 @@ export class MemoryLedger implements Ledger {
     if (kept.length > 0) this.#outboxes.set(shard, kept);
     else this.#outboxes.delete(shard);
     for (const { rid } of entries) this.#forgetLater(rid);
+  }
+
+  async listTags(accountId: string): Promise<readonly string[]> {
+    this.assertOpen();
+    return [...this.#tags.of(accountId).usedAt.keys()];
   }
 
   async inspect(shard: number, accountIds: readonly string[], scopes: readonly string[]): Promise<LedgerInspection> {
@@ -460,6 +552,7 @@ export class MemoryLedger implements Ledger {
       deadlines: new Map([...this.#deadlines.values()].flatMap((each) => [...each])),
       outbox: [...this.#outboxes.values()].flat(),
       intents: this.#intents.snapshot(),
+      tagsOf: (accountId) => this.#tags.of(accountId),
     };
   }
 
@@ -496,11 +589,19 @@ export class MemoryLedger implements Ledger {
 
   /** Returns how much the limits of a scope leave; with `settled`, after a roll has settled its first hold. */
   #roomOf(name: string, settled?: SettledHold) {
-    const scope = this.scopes.get(name);
+    const scope = this.#limitedScope(name);
     if (scope === undefined) return roomOf(newScope(), 0);
     const room = roomOf(scope, this.#dayOf(scope.accountId));
     if (room.reached === undefined || settled?.chain.includes(name) !== true) return room;
     return { ...room, leftE8: room.leftE8 + settled.holdE8 - settled.costE8 };
+  }
+
+  /** Returns a scope with the limits that it has now; a tag's value also has those of its name. */
+  #limitedScope(name: string): MemoryScope | undefined {
+    const scope = this.scopes.get(name);
+    if (scope === undefined || tagOf(name) === undefined) return scope;
+    const ofName = this.#tags.limitsOfName(scope.accountId, name);
+    return { ...scope, limits: ofName === undefined ? {} : limitsOfValue(scope.limits, ofName) };
   }
 
   /** Returns how much all limits of a chain leave; negative if one was lowered below what was spent. */
@@ -508,7 +609,10 @@ export class MemoryLedger implements Ledger {
     return smallest(MAX_AMOUNT_E8, ...chain.map((name) => this.#roomOf(name, settled).leftE8));
   }
 
-  /** Returns the scopes of a chain that cannot cover an amount: the account if its balance cannot, and those whose limits cannot. */
+  /**
+   * Returns the scopes of a chain that cannot cover an amount: the account if its balance cannot, and those whose limits cannot. Tags are
+   * not among them, because no allowance holds their money.
+   */
   protected shortIn(
     chain: readonly string[],
     availableE8: bigint,
@@ -516,6 +620,7 @@ export class MemoryLedger implements Ledger {
     settled?: SettledHold,
   ): readonly string[] {
     return chain.filter((name, at) => {
+      if (tagOf(name) !== undefined) return false;
       const { leftE8, reached } = this.#roomOf(name, settled);
       return (at === 0 && availableE8 < amountE8) || (reached !== undefined && leftE8 < amountE8);
     });
@@ -532,7 +637,7 @@ export class MemoryLedger implements Ledger {
       answer = {
         outcome: 'limit_exceeded',
         availableE8: clampToZero(leftE8),
-        limit: { ...parseScope(name), name: this.scopes.get(name)?.name ?? '', ...reached },
+        limit: { ...parseScope(name), name: tagOf(name) ?? this.scopes.get(name)?.name ?? '', ...reached },
       };
     }
     return answer;
@@ -561,7 +666,13 @@ export class MemoryLedger implements Ledger {
       return this.#scopeOf(name, accountId);
     };
     restored(`a:${accountId}`, snapshot.spending);
-    for (const { scope: name, rev, limits, spending, name: shown } of snapshot.scopes) {
+    if (behind) for (const name of this.#tags.clear(accountId)) this.scopes.delete(name);
+    for (const request of snapshot.scopes) {
+      const { scope: name, rev, limits, spending, name: shown } = request;
+      if (tagOf(name) !== undefined) {
+        this.#restoreTag(request);
+        continue;
+      }
       const scope = name === `a:${accountId}` ? this.#scopeOf(name, accountId) : restored(name, spending);
       if (scope.rev === undefined || scope.rev < rev) Object.assign(scope, { limits, rev, name: shown });
     }
@@ -598,6 +709,17 @@ export class MemoryLedger implements Ledger {
     this.accounts.set(accountId, { status, availableE8: postedE8 - heldE8, heldE8, postedE8, seq });
   }
 
+  /** Restores the limits of a tag's name, or of a value that the ledger counts. Other values come back with their next calls. */
+  #restoreTag(request: SetScopeRequest): void {
+    const { scope: name, rev, limits } = request;
+    if (!name.includes('=')) {
+      this.#tags.setName(request);
+      return;
+    }
+    const scope = this.scopes.get(name);
+    if (scope !== undefined && (scope.rev ?? 0) < rev) Object.assign(scope, { limits, rev });
+  }
+
   /** Returns a new open hold of 0 for a settle that comes after its hold was lost. Returns undefined if the settle is not late or its payer is unknown. */
   #lost(request: SettleRequest): Reservation | undefined {
     if (request.isLate !== true || !this.accounts.has(request.accountId)) return undefined;
@@ -626,6 +748,7 @@ export class MemoryLedger implements Ledger {
   #close({ accountId, keyId }: Payer, rid: string, reservation: Reservation, kind: EntryKind, record: string): void {
     const { amountE8, chargedE8, shortfallE8, scopes } = reservation;
     const day = this.book(chainOf(accountId, scopes, keyId), -amountE8, chargedE8);
+    this.#tags.use(accountId, tagsIn(scopes.split(' ')), -1, this.now());
     this.#accountOf(accountId).seq += 1;
     this.#deadlinesOf(accountId).delete(rid);
     reservation.state = STATE_AFTER[kind];
@@ -714,6 +837,7 @@ interface MemorySnapshot {
   readonly deadlines: ReadonlyMap<string, number>;
   readonly outbox: readonly OutboxEntry[];
   readonly intents: ReadonlyMap<string, ReadonlyMap<string, IntentCall>>;
+  tagsOf(accountId: string): AccountTags;
 }
 
 function closedNow(payer: { accountId: string; keyId: string | undefined }, state: Reservation['state']): Reservation {

@@ -4,7 +4,11 @@ import { MAX_AMOUNT_E8 } from '../base/money';
  * Scopes of spending in the reference model. `scopes.lua` does the same for Redis.
  *
  * A scope is anything that may have limits: an account, a team, a member, a tag or an API key. Its name in the ledger is a letter and
- * an id: `a:`, `t:`, `m:`, `g:` or `k:`. A call belongs to a chain of scopes: its account, the scopes that the key names, and the key.
+ * an id: `a:`, `t:`, `m:`, `g:` or `k:`. A call belongs to a chain of scopes: its account, the scopes that the key names, its tags with a
+ * limit, and the key.
+ *
+ * The scope of a tag is named by account, name and value: `g:<account>:customer=4711`. Without the value it has limits for each value of
+ * the name, and counts nothing.
  */
 
 /** The windows of limits. Days, weeks (from Monday) and months are those of UTC, by the ledger's clock. */
@@ -40,9 +44,9 @@ export interface Scope {
 /** A limit that a hold would exceed, with the counters of its scope. */
 export interface ReachedLimit {
   readonly kind: ScopeKind;
-  /** The id of the account, team, member or key. */
+  /** The id of the account, team, member or key; of a tag what its scope's name has after the letter. */
   readonly id: string;
-  /** The name with which its limits were set; empty for a key. */
+  /** The name with which its limits were set; empty for a key, and `customer=4711` for a tag. */
   readonly name: string;
   readonly window: LimitWindow;
   readonly limitE8: bigint;
@@ -95,6 +99,37 @@ export function chainOf(accountId: string, scopes: string, keyId: string): reado
 /** Returns the kind and id that the name of a scope has. */
 export function parseScope(name: string): { readonly kind: ScopeKind; readonly id: string } {
   return { kind: SCOPE_KINDS[name[0] as keyof typeof SCOPE_KINDS], id: name.slice(2) };
+}
+
+/** Returns the name of a tag's scope. */
+export function tagScope(accountId: string, tag: string): string {
+  return `g:${accountId}:${tag}`;
+}
+
+/** Returns the tag that a scope's name has, for example `customer=4711` or `customer`; undefined for all other scopes. */
+export function tagOf(scope: string): string | undefined {
+  return scope.startsWith('g:') ? scope.slice(scope.indexOf(':', 2) + 1) : undefined;
+}
+
+/** Returns the names of the tags in a chain or list of scopes. */
+export function tagsIn(scopes: readonly string[]): readonly string[] {
+  return scopes.filter((scope) => tagOf(scope) !== undefined);
+}
+
+/** Returns the limits of a tag's value: its own, and where it has none, those of the name. */
+export function limitsOfValue(own: SpendingLimits, ofName: SpendingLimits): SpendingLimits {
+  return Object.fromEntries(LIMIT_WINDOWS.map((window) => [window, own[window] ?? ofName[window]]));
+}
+
+/** Returns the name of a tag such as `customer=4711`. */
+export function nameOfTag(tag: string): string {
+  const end = tag.indexOf('=');
+  return end === -1 ? tag : tag.slice(0, end);
+}
+
+/** Joins lists of scopes or tags, each separated by spaces. */
+export function joinScopes(...lists: readonly string[]): string {
+  return lists.filter((list) => list !== '').join(' ');
 }
 
 /** Returns what a scope has spent in each window that contains this day. Windows that have ended count 0. */

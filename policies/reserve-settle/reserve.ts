@@ -1,7 +1,7 @@
 import { createHash, hash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { rateLimited } from '../../core/accounts/identify';
-import { missingMoney } from '../../core/accounts/missing-money';
+import { missingMoney, refusedTags } from '../../core/accounts/missing-money';
 import { ERRORS, fail, type GatewayError } from '../../core/base/errors';
 import { andThen, type MaybeLater } from '../../core/base/maybe-later';
 import { formatUsd } from '../../core/base/money';
@@ -276,6 +276,9 @@ function refusalOf(outcome: Refused, requiredE8: bigint): GatewayError {
     case 'insufficient_balance':
     case 'limit_exceeded':
       return missingMoney(outcome, requiredE8);
+    case 'too_many_limited_tags':
+    case 'too_many_tags':
+      return refusedTags(outcome.outcome);
     case 'intent_conflict':
       return fail('IDEMPOTENCY_CONFLICT', {
         param: IDEMPOTENCY_HEADER,

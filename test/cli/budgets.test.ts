@@ -122,6 +122,20 @@ describe('the command line', () => {
     assert.match((await tollgate('budgets', 'show', made.id)).notes, /\(NOT_FOUND\)/);
   });
 
+  it('makes and lists budgets of the name and of a value of a tag', async () => {
+    const { accountId } = await gateway.newCustomer('1');
+    const tag = ['--scope', 'tag', '--tag', 'customer', '--limit', '5'];
+    const ofName = await json('budgets', 'create', accountId, ...tag, '--window', 'day');
+    const ofValue = await json('budgets', 'create', accountId, ...tag, '--value', '4711', '--window', 'total');
+    assert.deepEqual(
+      [ofName.name, ofName.value, ofValue.name, ofValue.value],
+      ['customer', null, 'customer=4711', '4711'],
+    );
+    const { out } = await tollgate('budgets', 'list', accountId, '--scope', 'tag');
+    assert.match(out, / tag +customer=4711 +total +5\.00000000 +0\.00000000 +0\.00000000 +5\.00000000 /);
+    assert.match(out, / tag +customer +day +5\.00000000 /);
+  });
+
   it('lists the budgets of an account, or those of one kind of scope, with what each has spent and left', async () => {
     const { accountId, keyId, key } = await gateway.newCustomer('1');
     const userId = await newUser(accountId);
@@ -188,7 +202,10 @@ describe('the command line', () => {
     [['teams', 'update', 'x'], /--name/],
     [['members', 'update', 'x', '--role', 'boss'], /owner, admin, member, viewer/],
     [['budgets', 'create', 'x', '--scope', 'team'], /--window/],
-    [['budgets', 'create', 'x', '--scope', 'tag', '--window', 'day', '--limit', '1'], /account, team, member, key/],
+    [
+      ['budgets', 'create', 'x', '--scope', 'user', '--window', 'day', '--limit', '1'],
+      /account, team, member, key, tag/,
+    ],
     [['budgets', 'create', 'x', '--scope', 'account', '--window', 'year', '--limit', '1'], /total, day, week, month/],
     [['budgets', 'update', 'x'], /Give --limit or --thresholds/],
     [['budgets', 'update', 'x', '--thresholds', '50', '80%'], /whole percents such as 50 80, not "80%"/],

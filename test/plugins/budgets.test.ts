@@ -147,7 +147,7 @@ for (const name of ['Postgres', 'PGlite'] as const) {
           const budget = made(await newBudget(asked));
           const { id, resetsAt, ...shown } = budget;
           assert.deepEqual(shown, {
-            ...{ accountId, scope, scopeId, name: expected, window },
+            ...{ accountId, scope, scopeId, name: expected, tag: null, value: null, window },
             ...{ limitUsd: '2.50000000', spentUsd: '0.00000000', heldUsd: '0.00000000', thresholds: [50, 80, 100] },
           });
           if (window === 'total') assert.equal(resetsAt, null);
@@ -228,7 +228,7 @@ for (const name of ['Postgres', 'PGlite'] as const) {
         const { userId: foreignUser } = await desk.person(other.accountId);
         const good = { scope: 'team', scopeId: newId(), window: 'day', limitUsd: '1' };
         for (const [change, param, code = 'INVALID_FIELD'] of [
-          [{ scope: 'tag' }, 'scope'],
+          [{ scope: 'user' }, 'scope'],
           [{ window: 'year' }, 'window'],
           [{ limitUsd: 5 }, 'limitUsd'],
           [{ limitUsd: '-1' }, 'limitUsd'],
@@ -244,6 +244,7 @@ for (const name of ['Postgres', 'PGlite'] as const) {
           [{ thresholds: [1.5] }, 'thresholds[0]'],
           [{ thresholds: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11] }, 'thresholds'],
           [{ tag: 'customer' }, 'tag'],
+          [{ value: '1' }, 'value'],
         ] as const)
           refusedWith(await newBudget({ ...good, ...change }), 400, code, param);
         for (const [scope, scopeId] of [
@@ -257,7 +258,12 @@ for (const name of ['Postgres', 'PGlite'] as const) {
           refusedWith(await newBudget({ ...good, scope, scopeId }), 404, 'NOT_FOUND');
         refusedWith(await newBudget({ ...good, scope: 'account', scopeId: undefined }, newId()), 404, 'NOT_FOUND');
         refusedWith(await desk.admin('GET', `/accounts/${newId()}/budgets`), 404, 'NOT_FOUND');
-        refusedWith(await desk.admin('GET', `/accounts/${accountId}/budgets?scope=tag`), 400, 'INVALID_FIELD', 'scope');
+        refusedWith(
+          await desk.admin('GET', `/accounts/${accountId}/budgets?scope=user`),
+          400,
+          'INVALID_FIELD',
+          'scope',
+        );
         for (const id of [newId(), '1'])
           refusedWith(await desk.admin('PATCH', `/budgets/${id}`, { limitUsd: '1' }), 404, 'NOT_FOUND');
         const { id } = made(await newBudget({ scope: 'account', window: 'day', limitUsd: '0' }));
@@ -269,6 +275,96 @@ for (const name of ['Postgres', 'PGlite'] as const) {
           'INVALID_FIELD',
           'thresholds[1]',
         );
+      });
+    });
+
+    describe('a budget of a tag', () => {
+      const tagBudget = (budget: object) =>
+        newBudget({ scope: 'tag', tag: 'customer', window: 'day', limitUsd: '1', ...budget });
+      const reserve = async (usd: bigint, tags: string) => {
+        const request = { accountId, keyId, rid: newId(), keyRev: 99, lifetimeMs: undefined };
+        const answer = await desk.ledger.reserve({ ...request, amountE8: usd * 100_000_000n, tags });
+        return { rid: request.rid, answer };
+      };
+      const refusalOf = async (usd: bigint, tags: string) => {
+        const { answer } = await reserve(usd, tags);
+        return 'limit' in answer ? `${answer.limit.name} ${answer.limit.window}` : answer.outcome;
+      };
+
+      it('binds each value of the name, or one value, and shows what the value has spent and holds', async () => {
+        const ofName = made(await tagBudget({ limitUsd: '2' }));
+        const { id: _, resetsAt, ...shown } = ofName;
+        assert.ok(Date.parse(resetsAt) > Date.now());
+        assert.deepEqual(shown, {
+          ...{ accountId, scope: 'tag', scopeId: null, name: 'customer', tag: 'customer', value: null, window: 'day' },
+          ...{ limitUsd: '2.00000000', spentUsd: null, heldUsd: null, thresholds: [50, 80, 100] },
+        });
+        assert.equal(await refusalOf(3n, 'customer=1'), 'customer=1 day');
+        const ofValue = made(await tagBudget({ value: '1', window: 'total', limitUsd: '1.5' }));
+        assert.deepEqual(
+          [ofValue.name, ofValue.value, ofValue.spentUsd, ofValue.resetsAt],
+          ['customer=1', '1', '0.00000000', null],
+        );
+        assert.equal(await refusalOf(2n, 'customer=1'), 'customer=1 total');
+        const { rid, answer } = await reserve(1n, 'customer=1 session=s');
+        assert.equal(answer.outcome, 'reserved');
+        assert.equal((await desk.admin('GET', `/budgets/${ofValue.id}`)).body.heldUsd, '1.00000000');
+        await desk.ledger.settle({ accountId, keyId, rid, costE8: 40_000_000n, record: '' });
+        assert.equal((await desk.admin('GET', `/budgets/${ofValue.id}`)).body.spentUsd, '0.40000000');
+        const { items } = (await desk.admin('GET', `/accounts/${accountId}/budgets?scope=tag`)).body;
+        assert.deepEqual(
+          items.map(({ name }: { name: string }) => name),
+          ['customer=1', 'customer'],
+        );
+        const [created] = (await desk.admin('GET', `/audit?subject=budget:${ofValue.id}`)).body.items;
+        assert.deepEqual([created.action, created.after.tag, created.after.value], ['budget.create', 'customer', '1']);
+      });
+
+      it('shows what Postgres has of a value that the ledger does not count now', async () => {
+        const day = new Date().toISOString().slice(0, 10);
+        const scope = `g:${accountId}:customer=old`;
+        await desk.database('scope_spending').insert({ scope, day, spent_e8: 30_000_000 });
+        const budget = made(await tagBudget({ value: 'old' }));
+        assert.deepEqual([budget.spentUsd, budget.heldUsd], ['0.30000000', '0.00000000']);
+        assert.equal(await refusalOf(1n, 'customer=old'), 'customer=old day');
+      });
+
+      it('is changed and deleted, and calls count no more once the name and its values have none', async () => {
+        const ofName = made(await tagBudget({}));
+        const ofValue = made(await tagBudget({ value: '1', limitUsd: '5' }));
+        assert.equal(await refusalOf(2n, 'customer=2'), 'customer=2 day');
+        assert.equal(await refusalOf(2n, 'customer=1'), 'reserved');
+        made(await desk.admin('DELETE', `/budgets/${ofName.id}`), 200);
+        assert.equal(await refusalOf(2n, 'customer=2'), 'reserved');
+        made(await desk.admin('PATCH', `/budgets/${ofValue.id}`, { limitUsd: '3' }), 200);
+        assert.equal(await refusalOf(2n, 'customer=1'), 'customer=1 day');
+        made(await desk.admin('DELETE', `/budgets/${ofValue.id}`), 200);
+        assert.equal(await refusalOf(2n, 'customer=1'), 'reserved');
+        const rows = await desk.database('scopes').where('scope', 'like', `g:${accountId}:%`).select('rev', 'told_rev');
+        for (const { rev, told_rev: told } of rows) assert.equal(told, rev);
+        assert.equal(rows.length, 2);
+      });
+
+      it('is one for each name or value and window, and refuses wrong names, values and windows', async () => {
+        made(await tagBudget({}));
+        made(await tagBudget({ value: '1' }));
+        made(await tagBudget({ window: 'week', value: null }));
+        for (const value of [undefined, '1']) refusedWith(await tagBudget({ value }), 409, 'CONFLICT', 'window');
+        for (const tag of ['session', 'agent', 'end_user']) made(await tagBudget({ tag }));
+        for (const [change, param] of [
+          [{ tag: undefined }, 'tag'],
+          [{ tag: null }, 'tag'],
+          [{ tag: 'Customer' }, 'tag'],
+          [{ tag: 'a=b' }, 'tag'],
+          [{ tag: 'x'.repeat(33) }, 'tag'],
+          [{ value: '' }, 'value'],
+          [{ value: 'a b' }, 'value'],
+          [{ value: 'x'.repeat(65) }, 'value'],
+          [{ value: 4711 }, 'value'],
+          [{ window: 'total' }, 'window'],
+          [{ scopeId: newId() }, 'scopeId'],
+        ] as const)
+          refusedWith(await tagBudget(change), 400, 'INVALID_FIELD', param);
       });
     });
 

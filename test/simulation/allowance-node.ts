@@ -151,6 +151,13 @@ export class AllowanceNode {
           error instanceof Recalling ? recalls.allBack(accountId, `k:${keyId}`) : Promise.reject(error),
         );
       },
+      setScope: async (request) => {
+        const { accountId } = request;
+        const done = ask('', (store) => store.setScope(request).then(() => true));
+        await done.catch((error) =>
+          error instanceof Recalling ? recalls.allBack(accountId, `a:${accountId}`) : Promise.reject(error),
+        );
+      },
       recall: publish,
       onRecall: (listener) => {
         this.#listener = listener;

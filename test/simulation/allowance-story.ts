@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { RECALL_WAIT_MS } from '../../core/ledger/allowances/allowance-store';
 import { smallest } from '../../core/ledger/amount';
 import { leaseTimes } from '../../core/ledger/lease-times';
-import type { AccountStatus, Payer } from '../../core/ledger/ledger';
-import { newScope } from '../../core/ledger/scopes';
+import type { AccountStatus, Payer, SetScopeRequest, TagReader, TagState } from '../../core/ledger/ledger';
+import { newScope, tagOf, tagScope } from '../../core/ledger/scopes';
 import { shardOf } from '../../core/ledger/shard';
 import type { Opening } from '../../core/ledger/spool/spool-file';
 import { ModelLedger } from '../support/model-ledger';
@@ -40,6 +40,8 @@ export interface AllowanceFigures {
 
 /** A call as its caller knows it. */
 interface Call extends Payer {
+  /** Its tag, such as `customer=1`; undefined for none. */
+  readonly tags: string | undefined;
   readonly rid: string;
   readonly node: AllowanceNode;
   /** The generation of the allowance that admitted the call. */
@@ -59,10 +61,16 @@ interface Call extends Payer {
 /** A request that may be refused for lack of money, and the lowest available amount during it. */
 interface Asking {
   readonly payer: Payer;
+  readonly tags: string | undefined;
   readonly ownRid: string;
   minE8: bigint;
   /** The lowest amount without the money of nodes that had calls and were silent for longer than their lease. */
   minIfSilentE8: bigint;
+}
+
+/** Returns the customer that a call's tags name. */
+function customerIn(tags: string | undefined): string | undefined {
+  return /customer=\S+/.exec(tags ?? '')?.[0];
 }
 
 /** Simulates the seeds from the first to the last. @throws with the seed that fails */
@@ -104,7 +112,16 @@ class AllowanceStory {
   readonly #disks: SimulatedSpoolFolder[] = [];
   readonly #payers: Payer[] = [];
   readonly #account: AccountRow;
-  #store = new ModelLedger({ now: Date.now });
+  /** What the ledger has read of tags from Postgres, by the place of its operation. A ledger that goes back reads the same again. */
+  readonly #reads = new Map<string, readonly TagState[]>();
+  #place = 0;
+  readonly #readTags: TagReader = async (scopes) => {
+    const name = `${this.#place} ${scopes}`;
+    const states = this.#reads.get(name) ?? this.#database.tagStates(scopes);
+    this.#reads.set(name, states);
+    return states;
+  };
+  #store = new ModelLedger({ now: Date.now, readTags: this.#readTags });
   /** Every operation so far, to rebuild an older state. */
   #log: { readonly at: number; readonly work: (store: ModelLedger) => Promise<unknown> }[] = [];
   #tail: Promise<unknown> = Promise.resolve();
@@ -118,6 +135,8 @@ class AllowanceStory {
   /** Whether the master fails over. No node crashes then, because its spool must be sent before leases end. */
   readonly #failsOver: boolean;
   #stopped: 'account' | string | undefined;
+  /** Whether an answer has said that calls with the tag count. */
+  #isTagLimited = false;
   #wrong: Error | undefined;
   #ids = 0;
   #figures = {
@@ -143,6 +162,8 @@ class AllowanceStory {
     const teamLimitE8 = this.#random.pick([0n, 200n, 600n, 2_000n]) || undefined;
     const team = this.#random.below(2) === 0 ? undefined : { id: 'team', limitE8: teamLimitE8, rev: 0 };
     Object.assign(this.#account, { moreKeys: [{ keyId: second, limitE8: undefined }], team });
+    const tagLimitE8 = this.#random.pick([0n, 100n, 300n, 2_000n]);
+    if (tagLimitE8 > 0n) this.#account.tag = { limitE8: tagLimitE8, rev: 1 };
     this.#database.accounts.push(this.#account);
     this.#payers.push({ accountId, keyId: first }, { accountId, keyId: second });
     this.#network = {
@@ -186,6 +207,7 @@ class AllowanceStory {
     const { accountId, creditRid, creditE8, limitE8 } = this.#account;
     await this.#atStore((store) => store.open().then(() => store.setAccount(accountId, 'active')));
     await this.#atStore((store) => this.#setTeam(store));
+    await this.#setTag((request) => this.#atStore((store) => store.setScope(request)));
     for (const payer of this.#payers)
       await this.#atStore((store) => store.setKey(this.#keyRequest(payer, 'active', 0)));
     await this.#atStore((store) => store.credit({ accountId, rid: creditRid, amountE8: creditE8 }));
@@ -215,6 +237,16 @@ class AllowanceStory {
     if (team === undefined) return;
     const { id, limitE8, rev } = team;
     await store.setScope({ accountId, scope: `t:${id}`, name: 'team', rev, limits: { total: limitE8 } });
+  }
+
+  /** Sets the limit of the tag, if it has one. */
+  async #setTag(set: (request: SetScopeRequest) => Promise<void>): Promise<void> {
+    const { accountId, tag } = this.#account;
+    if (tag === undefined) return;
+    const { limitE8, rev } = tag;
+    const name = 'customer';
+    await set({ accountId, scope: tagScope(accountId, name), name, rev, limits: { total: limitE8 }, isLimited: true });
+    this.#isTagLimited = true;
   }
 
   #keyRequest(payer: Payer, status: 'active' | 'revoked', rev: number) {
@@ -247,7 +279,7 @@ class AllowanceStory {
   /** Runs one step of the ledger, and then checks the whole state. */
   #atStore<T>(work: (store: ModelLedger) => Promise<T>): Promise<T> {
     const done = this.#tail.then(() => {
-      this.#log.push({ at: this.#time.now(), work });
+      this.#place = this.#log.push({ at: this.#time.now(), work });
       return work(this.#store);
     });
     this.#tail = done.then(
@@ -280,8 +312,11 @@ class AllowanceStory {
     const requestId = `req-${rid}`;
     const record = (billing: string) => JSON.stringify({ requestId, billing });
     const amountE8 = this.#random.pick([10n, 10n, 20n, 60n]);
+    const tags = this.#random.pick(['', '', 'agent=a', 'agent=a customer=1', 'customer=2']) || undefined;
+    const isTagLimited = this.#isTagLimited;
     const call: Call = {
       ...payer,
+      tags,
       rid,
       node,
       generation: undefined,
@@ -300,9 +335,9 @@ class AllowanceStory {
       const { inTime } = await node.settler.release({ ...payer, rid, record: record('released') });
       if (inTime) call.state = 'ended';
     };
-    const asking = this.#ask(payer, rid);
+    const asking = this.#ask(payer, rid, tags);
     try {
-      const request = { ...payer, rid, amountE8, keyRev: 0, lifetimeMs: leaseMs, facts: record('expired') };
+      const request = { ...payer, rid, amountE8, keyRev: 0, lifetimeMs: leaseMs, facts: record('expired'), tags };
       const { outcome } = await node.ledger.reserve(request);
       if (outcome === 'insufficient_balance' || outcome === 'limit_exceeded')
         this.#mayRefuse(asking, amountE8, `reserve ${rid} ${outcome}`);
@@ -314,6 +349,8 @@ class AllowanceStory {
       }
       if (stopped !== undefined && (stopped === 'account' || stopped === payer.keyId))
         this.#fail(`${rid} was admitted after an answer that no more would be`);
+      if (isTagLimited && tags?.includes('customer') === true && call.generation !== undefined)
+        this.#fail(`${rid} was admitted from an allowance after an answer that its tag has a limit`);
     } catch {
       this.#figures.unavailable += 1;
       return release();
@@ -331,7 +368,7 @@ class AllowanceStory {
     call.maxE8 = costE8 > call.maxE8 ? costE8 : call.maxE8;
     call.costE8 = costE8 < heldE8 ? costE8 : heldE8;
     call.state = 'ending';
-    const paying = this.#ask(payer, rid);
+    const paying = this.#ask(payer, rid, tags);
     const settled = await node.settler.settle({ ...payer, rid, costE8, record: record('actual') });
     this.#asking.delete(paying);
     if (!settled.inTime) return;
@@ -348,6 +385,7 @@ class AllowanceStory {
     const index = this.#random.below(this.#nodes.length);
     const node = this.#alive(index);
     const [, second] = this.#payers as [Payer, Payer];
+    if (this.#random.below(3) === 0) return this.#limitTag(node);
     const isKey = this.#random.below(2) === 0;
     const { accountId } = this.#account;
     const work = this.#as(node, async () => {
@@ -365,6 +403,22 @@ class AllowanceStory {
     if (isKey)
       Object.assign(this.#account, { moreKeys: [{ ...second, limitE8: undefined, keyStatus: 'revoked', rev: 1 }] });
     else this.#account.status = 'frozen';
+    await Promise.race([work, node.died]);
+  }
+
+  /** Lets an operator set or change the limit of the tag. */
+  async #limitTag(node: AllowanceNode): Promise<void> {
+    const { limitE8, rev } = this.#account.tag ?? { limitE8: 200n, rev: 0 };
+    this.#account.tag = { limitE8: limitE8 * 2n, rev: rev + 1 };
+    const work = this.#as(node, async () => {
+      for (let times = 0; times < 5; times += 1) {
+        try {
+          return await this.#setTag((request) => node.shared.setScope(request));
+        } catch {
+          await this.#pause(100);
+        }
+      }
+    });
     await Promise.race([work, node.died]);
   }
 
@@ -392,10 +446,11 @@ class AllowanceStory {
     const kept = this.#random.below(3) === 0 ? 0 : Math.max(0, this.#log.length - this.#random.below(30));
     let now = 0;
     let isPast = true;
-    const older = new ModelLedger({ now: () => (isPast ? now : this.#time.now()) });
+    const older = new ModelLedger({ now: () => (isPast ? now : this.#time.now()), readTags: this.#readTags });
     const before = this.#log.slice(0, kept);
-    for (const { at, work } of before) {
+    for (const [index, { at, work }] of before.entries()) {
       now = at;
+      this.#place = index + 1;
       await work(older).catch(() => undefined);
     }
     isPast = false;
@@ -440,8 +495,8 @@ class AllowanceStory {
     return sum;
   }
 
-  #ask(payer: Payer, ownRid: string): Asking {
-    const asking = { payer, ownRid, minE8: 10n ** 15n, minIfSilentE8: 10n ** 15n };
+  #ask(payer: Payer, ownRid: string, tags: string | undefined): Asking {
+    const asking = { payer, tags, ownRid, minE8: 10n ** 15n, minIfSilentE8: 10n ** 15n };
     this.#asking.add(asking);
     this.#measure(asking);
     return asking;
@@ -456,22 +511,24 @@ class AllowanceStory {
     if (account === undefined || key === undefined) return;
     let heldE8 = 0n;
     let heldByKeyE8 = 0n;
-    const hold = (ofKey: string | undefined, amountE8: bigint) => {
+    let heldByTagE8 = 0n;
+    const hold = (ofKey: string | undefined, amountE8: bigint, tags?: string) => {
       heldE8 += amountE8;
       if (ofKey === keyId) heldByKeyE8 += amountE8;
+      if (tags !== undefined && customerIn(tags) === customerIn(asking.tags)) heldByTagE8 += amountE8;
     };
     for (const [rid, { state, amountE8, keyId: ofKey }] of reservations)
       if (state === 'open' && (this.#calls.get(rid)?.generation !== undefined || !this.#isUnderWay(rid)))
-        hold(ofKey, amountE8);
+        hold(ofKey, amountE8, this.#calls.get(rid)?.tags);
     const known = this.#store.allowances.get(accountId);
     const living = new Set<string>();
     for (const call of this.#calls.values()) {
       if (call.isTold) continue;
       if (call.generation !== undefined && call.state !== 'gone') living.add(call.generation);
-      if (call.rid === asking.ownRid) hold(call.keyId, call.heldE8);
+      if (call.rid === asking.ownRid) hold(call.keyId, call.heldE8, call.tags);
       else if (call.state === 'ended') {
         if (call.generation !== undefined) hold(call.keyId, call.toldE8 ?? 0n);
-      } else if (call.state !== 'gone') hold(call.keyId, call.maxE8);
+      } else if (call.state !== 'gone') hold(call.keyId, call.maxE8, call.tags);
     }
     // The money of a dead node stays held until another takes over.
     for (const [generation, al] of known ?? [])
@@ -482,7 +539,7 @@ class AllowanceStory {
     const { spending, limits } = scopes.get(`t:${this.#account.team?.id}`) ?? newScope();
     // All keys of the account are in the team, so that its open calls are those of the account.
     const teamRoom = limits.total === undefined ? 10n ** 15n : limits.total - spending.spentE8.total - heldE8;
-    const minE8 = smallest(account.postedE8 - heldE8, room, teamRoom);
+    const minE8 = smallest(account.postedE8 - heldE8, room, teamRoom, this.#roomOfTag(asking.tags, heldByTagE8));
     if (minE8 < asking.minE8) asking.minE8 = minE8;
     let silentE8 = 0n;
     for (const [generation, al] of known ?? []) {
@@ -490,6 +547,16 @@ class AllowanceStory {
       if (this.#silent.has(generation) && moreE8 > 0n) silentE8 += moreE8;
     }
     if (minE8 - silentE8 < asking.minIfSilentE8) asking.minIfSilentE8 = minE8 - silentE8;
+  }
+
+  /** Returns what the limit of a call's tag leaves. */
+  #roomOfTag(tags: string | undefined, heldE8: bigint): bigint {
+    const { accountId } = this.#account;
+    const customer = customerIn(tags);
+    const limitE8 = this.#store.snapshot().tagsOf(accountId).names.get('customer')?.limits?.total;
+    if (customer === undefined || limitE8 === undefined) return 10n ** 15n;
+    const scope = this.#store.snapshot().scopes.get(tagScope(accountId, customer)) ?? newScope();
+    return limitE8 - scope.spending.spentE8.total - heldE8;
   }
 
   #isUnderWay(rid: string): boolean {
@@ -538,6 +605,14 @@ class AllowanceStory {
       if (team.heldE8 !== account.heldE8) this.#fail('what a team holds is not what its account holds');
       const isOver = team.limits.total !== undefined && team.spending.spentE8.total + team.heldE8 > team.limits.total;
       if (isOver && this.#figures.failovers === 0) this.#fail('a team is above its limit');
+    }
+    for (const [name, { heldE8, spending }] of scopes) {
+      if (tagOf(name) === undefined) continue;
+      const names = open.filter((each) => each.scopes.split(' ').includes(name));
+      if (heldE8 !== names.reduce((sum, each) => sum + each.amountE8, 0n)) this.#fail('what a tag holds is not open');
+      const { limitE8 = 0n } = this.#account.tag ?? {};
+      const isOver = spending.spentE8.total + heldE8 > limitE8;
+      if (isOver && this.#figures.failovers === 0) this.#fail('a tag is above its limit');
     }
     for (const entry of this.#store.snapshot().outbox) {
       for (const { rid } of entry.calls ?? [{ rid: entry.rid }]) {

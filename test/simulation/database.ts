@@ -1,9 +1,25 @@
 import type { Knex } from 'knex';
 import type { ReportedCall } from '../../core/ledger/allowances/reported-calls';
 import { smallest } from '../../core/ledger/amount';
-import { type AccountStatus, CLOSED_MS, type Intent, type KeyStatus, type OutboxEntry } from '../../core/ledger/ledger';
+import {
+  type AccountStatus,
+  CLOSED_MS,
+  type Intent,
+  type KeyStatus,
+  type OutboxEntry,
+  type TagState,
+} from '../../core/ledger/ledger';
 import { changeLimits } from '../../core/ledger/limit-fields';
-import { chainOf, dayNumberOf, LIMIT_WINDOWS, newScope, type Scope, spend } from '../../core/ledger/scopes';
+import {
+  chainOf,
+  dayNumberOf,
+  LIMIT_WINDOWS,
+  NO_SPENDING,
+  newScope,
+  type Scope,
+  spend,
+  tagScope,
+} from '../../core/ledger/scopes';
 import { ALL_SHARDS } from '../../core/ledger/shard';
 
 export interface EntryRow {
@@ -36,6 +52,8 @@ export interface AccountRow {
   readonly moreKeys?: readonly KeyRow[];
   /** The team of all keys, with its limit in all; absent for none. */
   readonly team?: { readonly id: string; limitE8: bigint | undefined; rev: number } | undefined;
+  /** The limit that each value of the tag `customer` has in all; absent until it has one. */
+  tag?: { readonly limitE8: bigint; readonly rev: number } | undefined;
   status?: AccountStatus;
   readonly creditRid: string;
   readonly creditE8: bigint;
@@ -287,14 +305,34 @@ export class SimulatedDatabase {
   }
 
   #scopes(): object[] {
-    return this.accounts.flatMap(({ accountId, team }) => {
-      if (team === undefined) return [];
-      const limits = team.limitE8 === undefined ? null : { total: String(team.limitE8) };
-      return [{ accountId, scope: `t:${team.id}`, rev: team.rev, name: 'team', limits }];
+    return this.accounts.flatMap(({ accountId, team, tag }) => {
+      const row = (scope: string, limitE8: bigint | undefined, rev: number, isLimited: boolean | null) => {
+        const limits = limitE8 === undefined ? null : { total: String(limitE8) };
+        return { accountId, scope, rev, name: scope, limits, isLimited };
+      };
+      return [
+        ...(team === undefined ? [] : [row(`t:${team.id}`, team.limitE8, team.rev, null)]),
+        ...(tag === undefined ? [] : [row(tagScope(accountId, 'customer'), tag.limitE8, tag.rev, true)]),
+      ];
+    });
+  }
+
+  /** Returns what the entries have of tags' values, which have no limits of their own. */
+  tagStates(scopes: readonly string[]): readonly TagState[] {
+    const spent = this.#spent(new Set(scopes));
+    return scopes.map((scope) => {
+      return { scope, rev: 0, limits: {}, spending: spent.get(scope)?.spending ?? NO_SPENDING };
     });
   }
 
   #spending(wanted: ReadonlySet<string>): object[] {
+    return [...this.#spent(wanted)].map(([scope, { spending }]) => {
+      const texts = LIMIT_WINDOWS.map((window) => [window, String(spending.spentE8[window])]);
+      return { scope, lastDay: spending.day, ...Object.fromEntries(texts) };
+    });
+  }
+
+  #spent(wanted: ReadonlySet<string>): ReadonlyMap<string, Scope> {
     const found = new Map<string, Scope>();
     const charges = [...this.entries.values()].filter(({ kind, amountE8 }) => kind === 'charge' && amountE8 !== '0');
     charges.sort((one, other) => (one.day < other.day ? -1 : Number(one.day > other.day)));
@@ -306,10 +344,7 @@ export class SimulatedDatabase {
         spend(scope, -BigInt(amountE8), dayNumberOf(Date.parse(day)));
       }
     }
-    return [...found].map(([scope, { spending }]) => {
-      const texts = LIMIT_WINDOWS.map((window) => [window, String(spending.spentE8[window])]);
-      return { scope, lastDay: spending.day, ...Object.fromEntries(texts) };
-    });
+    return found;
   }
 
   #closedLately(): object[] {

@@ -10,6 +10,7 @@ import type { PluginGateway } from '../../core/gateway/plugin-gateway';
 import { UpstreamHealth } from '../../core/health/health';
 import type { Ledger } from '../../core/ledger/ledger';
 import { MemoryLedger } from '../../core/ledger/memory-ledger';
+import { readTagStates } from '../../core/ledger/scope-rows';
 import { signedIn } from '../../core/sign-in/console-requests';
 import consolePlugin from '../../plugins/console';
 import invoices from '../../plugins/invoices';
@@ -76,7 +77,7 @@ export async function openDesk(
   const opened = await DATABASES.find((each) => each.name === name)?.open();
   if (opened === undefined) throw new Error(`no database ${name}`);
   const { database } = opened;
-  const memory = new MemoryLedger();
+  const memory = new MemoryLedger({ readTags: (scopes) => readTagStates(database, scopes) });
   await memory.open();
   const ledger = wrap(memory);
   const keys = openApiKeys({ ledger, log: quiet, proxies: NO_PROXIES, rates: KEY_RATES });

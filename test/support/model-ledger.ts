@@ -32,7 +32,8 @@ import {
 } from '../../core/ledger/ledger';
 import { limitsOf } from '../../core/ledger/limit-fields';
 import { type MemoryKey, MemoryLedger, type SettledHold } from '../../core/ledger/memory-ledger';
-import { chainOf, LIMIT_WINDOWS, type Scope, scopesOf } from '../../core/ledger/scopes';
+import type { SetTag } from '../../core/ledger/memory-tags';
+import { chainOf, LIMIT_WINDOWS, type Scope, scopesOf, tagOf } from '../../core/ledger/scopes';
 import { shardOf } from '../../core/ledger/shard';
 
 export interface ModelAllowance {
@@ -155,8 +156,16 @@ export class ModelLedger extends MemoryLedger implements AllowanceStore {
     this.#recallIf(rulesOf(after) !== before, accountId, `k:${keyId}`);
   }
 
+  protected override setTag(request: SetScopeRequest): SetTag {
+    const { accountId, scope } = request;
+    const done = super.setTag(request);
+    if (done.isSet && !scope.includes('=')) this.#recallIf(done.isNew, accountId, `a:${accountId}`);
+    return done;
+  }
+
   override async setScope(request: SetScopeRequest): Promise<void> {
     const { accountId, scope } = request;
+    if (tagOf(scope) !== undefined) return super.setScope(request);
     const before = settingsOf(this.scopes.get(scope));
     await super.setScope(request);
     if ((this.scopes.get(scope)?.rev ?? 0) > request.rev) return;
@@ -214,7 +223,9 @@ export class ModelLedger extends MemoryLedger implements AllowanceStore {
     const { accountId, keyId, generation, wantE8, besideE8, minE8, leaseMs } = request;
     if (!this.isOpen) return { outcome: 'not_ready' };
     const known = this.allowances.get(accountId)?.get(generation);
-    if (known?.state === 'live' && known.sequence === 0) return { outcome: 'granted', freeE8: known.totalE8 };
+    const limitedTags = this.limitedTags(accountId);
+    if (known?.state === 'live' && known.sequence === 0)
+      return { outcome: 'granted', freeE8: known.totalE8, limitedTags };
     if (known !== undefined) return { outcome: 'closed_before' };
     const account = this.accounts.get(accountId);
     if (account === undefined) return { outcome: 'unknown_account' };
@@ -234,7 +245,7 @@ export class ModelLedger extends MemoryLedger implements AllowanceStore {
     this.#of(accountId).set(generation, allowance);
     this.#hold(accountId, allowance, freeE8);
     this.#lookBefore(accountId, untilMs);
-    return { outcome: 'granted', freeE8 };
+    return { outcome: 'granted', freeE8, limitedTags };
   }
 
   async report(request: ReportRequest): Promise<ReportOutcome> {
@@ -246,6 +257,7 @@ export class ModelLedger extends MemoryLedger implements AllowanceStore {
     if (al === undefined || account === undefined || key === undefined) return { outcome: 'unknown_generation' };
     if (al.keyId !== request.keyId) throw new WrongPayer(`${generation} belongs to another key`);
     if (al.state === 'live' && al.untilMs <= this.now()) this.#lapse(accountId, al);
+    const limitedTags = this.limitedTags(accountId);
     const mayAdmit =
       account.status === 'active' &&
       key.status === 'active' &&
@@ -256,7 +268,8 @@ export class ModelLedger extends MemoryLedger implements AllowanceStore {
     if (sequence <= al.sequence) {
       const renews = al.state === 'live' && mayAdmit;
       if (renews && sequence === al.sequence) al.untilMs = this.now() + request.leaseMs;
-      return { outcome: 'reported', freeE8: freeOf(al), mayAdmit: renews, uncoveredE8: atLeast0(openE8 - al.openE8) };
+      const uncoveredE8 = atLeast0(openE8 - al.openE8);
+      return { outcome: 'reported', freeE8: freeOf(al), mayAdmit: renews, uncoveredE8, limitedTags };
     }
     if (sequence !== al.sequence + 1) return { outcome: 'unknown_generation' };
 
@@ -288,7 +301,13 @@ export class ModelLedger extends MemoryLedger implements AllowanceStore {
     else if (!isLive) al.untilMs = al.state === 'draining' ? this.now() + OPEN_MS : 0;
     if (isRenewed && !wasLive) this.#lookBefore(accountId, al.untilMs);
     Object.assign(al, { sequence, digest });
-    return { outcome: 'reported', freeE8: freeOf(al), mayAdmit: isRenewed, uncoveredE8: openE8 - al.openE8 };
+    return {
+      outcome: 'reported',
+      freeE8: freeOf(al),
+      mayAdmit: isRenewed,
+      uncoveredE8: openE8 - al.openE8,
+      limitedTags,
+    };
   }
 
   async lastReport(accountId: string, generation: string): Promise<LastReport | undefined> {

@@ -143,8 +143,9 @@ export class AllowanceLedger implements Calls {
     // does.
     if (!((request.lifetimeMs ?? 0) >= ALLOWANCE_LEASE_MS)) return this.#inner.reserve(request);
     const key = this.#keyOf(request);
-    key.traffic.count(amountE8);
     const { allowance } = key;
+    if (allowance?.isLimited(request.tags) === true) return this.#inner.reserve(request);
+    key.traffic.count(amountE8);
     if (request.intent === undefined && allowance?.covers(amountE8, keyRev) === true) {
       allowance.hold(amountE8);
       this.#open.set(rid, { rid, allowance, amountE8 });
@@ -311,7 +312,8 @@ export class AllowanceLedger implements Calls {
       .then((answer) => {
         if (answer.outcome !== 'granted') return;
         this.#generations.add(generation);
-        key.allowance = new Allowance(key, { generation, keyRev, freeE8: answer.freeE8, askedAt });
+        const { freeE8, limitedTags } = answer;
+        key.allowance = new Allowance(key, { generation, keyRev, freeE8, limitedTags, askedAt });
         key.askAgainAt = 0;
       })
       // If the ledger granted the allowance but its answer was lost, the ledger takes the grant back when the lease ends.

@@ -24,9 +24,12 @@ export interface GrantRequest extends Payer {
 /**
  * The outcome of a request for an allowance. `limited`: the API key has a per-minute limit. `recalled`: in the last 10 s, an operation of
  * the account lacked money. In both cases the ledger grants nothing.
+ *
+ * `limitedTags`: the names of the account's tags that have a limit, separated by spaces. A call with such a tag needs the ledger, because
+ * no allowance has money of a tag.
  */
 export type GrantOutcome =
-  | { readonly outcome: 'granted'; readonly freeE8: bigint }
+  | { readonly outcome: 'granted'; readonly freeE8: bigint; readonly limitedTags: string }
   | { readonly outcome: 'not_ready' | 'unknown_account' | 'frozen' | 'unknown_key' | 'revoked' | 'stale_key' }
   | { readonly outcome: 'limited' | 'recalled' | 'too_little' | 'closed_before' };
 
@@ -63,7 +66,7 @@ export interface ReportRequest extends Payer {
  * `reported`: the ledger has applied this report, now or earlier. `freeE8` is the allowance's free money (not held by open calls) after the
  * report. `mayAdmit`: the ledger has renewed the lease. If it is false, the node must stop admitting calls and give back its free money.
  * `uncoveredE8`: the part of the open calls' holds that no money covers. The cause is a lease that had ended, or a hold that grew beyond
- * the available money.
+ * the available money. `limitedTags`: as for a grant.
  *
  * `recalling`: other allowances may have the missing money, and the node repeats the report. `unknown_generation`: the ledger has lost the
  * allowance, or one of its earlier reports. `other_report`: the ledger already has a report with this sequence but with other calls.
@@ -74,6 +77,7 @@ export type ReportOutcome =
       readonly freeE8: bigint;
       readonly mayAdmit: boolean;
       readonly uncoveredE8: bigint;
+      readonly limitedTags: string;
     }
   | { readonly outcome: 'not_ready' | 'unknown_generation' | 'other_report' | 'recalling' };
 

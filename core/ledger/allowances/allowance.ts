@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { newId } from '../../base/ids';
 import { largest } from '../amount';
 import type { Payer } from '../ledger';
+import { nameOfTag } from '../scopes';
 import { ADMIT_MS, ALLOWANCE_LEASE_MS, type ReportOutcome, type ReportRequest } from './allowance-store';
 import { headOf, type ReportedCall, writeCalls } from './reported-calls';
 
@@ -10,6 +11,15 @@ export interface OpenCall {
   readonly rid: string;
   readonly allowance: Allowance;
   amountE8: bigint;
+}
+
+/** The ledger's answer to a request for an allowance, and the moment before it was sent. */
+interface Granted {
+  readonly generation: string;
+  readonly keyRev: number;
+  readonly freeE8: bigint;
+  readonly limitedTags: string;
+  readonly askedAt: Moment;
 }
 
 /** How much money must stay available on the account and the API key beside an allowance, as a multiple of the key's median hold. */
@@ -46,6 +56,8 @@ export class Allowance implements Payer {
   isChanged = false;
   /** Whether an open call needs a larger hold because it has already cost more. */
   isSettling = false;
+  /** The names of tags that have a limit, separated by spaces. The allowance pays no call with one of them. */
+  limitedTags: string;
   sequence = 0;
   reportedAt = performance.now();
   #lease: Moment;
@@ -57,12 +69,13 @@ export class Allowance implements Payer {
   #maxOpenE8 = 0n;
   #spentE8 = 0n;
 
-  constructor(payer: Payer, granted: { generation: string; keyRev: number; freeE8: bigint; askedAt: Moment }) {
+  constructor(payer: Payer, granted: Granted) {
     this.accountId = payer.accountId;
     this.keyId = payer.keyId;
     this.generation = granted.generation;
     this.keyRev = granted.keyRev;
     this.freeE8 = granted.freeE8;
+    this.limitedTags = granted.limitedTags;
     this.#lease = granted.askedAt;
   }
 
@@ -71,6 +84,13 @@ export class Allowance implements Payer {
     return (
       this.admits && this.freeE8 >= amountE8 && this.keyRev === keyRev && !this.isLost && mayAdmitSince(this.#lease)
     );
+  }
+
+  /** Returns whether a call with these tags (see ReserveRequest) has one that has a limit. */
+  isLimited(tags: string | undefined): boolean {
+    if (this.limitedTags === '' || tags === undefined) return false;
+    const names = this.limitedTags.split(' ');
+    return tags.split(' ').some((tag) => names.includes(nameOfTag(tag)));
   }
 
   hold(amountE8: bigint): void {
@@ -154,10 +174,11 @@ export class Allowance implements Payer {
   }
 
   /** Applies the ledger's answer to a report that was first sent at `sentAt`. */
-  answered({ freeE8, mayAdmit }: Extract<ReportOutcome, { outcome: 'reported' }>, sentAt: Moment): void {
+  answered({ freeE8, mayAdmit, limitedTags }: Extract<ReportOutcome, { outcome: 'reported' }>, sentAt: Moment): void {
     this.reportedAt = sentAt.monotonicMs;
     this.freeE8 = freeE8 + this.freeE8 - this.#freeWhenSentE8;
     this.admits = mayAdmit;
+    this.limitedTags = limitedTags;
     if (mayAdmit) this.#lease = sentAt;
   }
 }

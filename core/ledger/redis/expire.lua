@@ -42,7 +42,8 @@ book(chain, nil, 0 - hold, 0)
 redis.call('HDEL', KEYS[4], 'amount', 'facts', 'tokens', 'scopes')
 redis.call('HSET', KEYS[4], 'state', 'expired', 'account', ARGV[2], 'key', ARGV[3])
 redis.call('ZREM', KEYS[5], ARGV[1])
-redis.call('XADD', KEYS[6], '*', 'kind', 'expire', 'account', ARGV[2], 'key', ARGV[3], 'rid', ARGV[1],
+local entry = redis.call('XADD', KEYS[6], '*', 'kind', 'expire', 'account', ARGV[2], 'key', ARGV[3], 'rid', ARGV[1],
   'seq', integer(seq), 'amount', '0', 'posted', redis.call('HGET', KEYS[2], 'posted'), 'shortfall', '0',
   'record', reservation[5])
+end_tags(chain, entry)
 return 'expired'

@@ -10,9 +10,10 @@ import type {
   PaidIntent,
   ScopeMoney,
   SetKeyRequest,
+  TagState,
 } from '../ledger';
 import { spendingLimitsOf } from '../limit-fields';
-import { LIMIT_WINDOWS, type Spending, type SpendingLimits, scopesOf } from '../scopes';
+import { LIMIT_WINDOWS, type Spending, type SpendingLimits, scopesOf, tagOf } from '../scopes';
 import { coverHolds, STATE_AFTER } from '../snapshot';
 
 /** A stream entry as XRANGE returns it: its id, then a list of alternating fields and values. */
@@ -76,9 +77,27 @@ export function limitFields(rev: number, name: string, limits: SpendingLimits): 
   return ['rev', String(rev), 'name', name, 'limits', writeLimits(limits)];
 }
 
+function limitTexts(limits: SpendingLimits): readonly string[] {
+  return LIMIT_WINDOWS.map((window) => limits[window]?.toString() ?? '-');
+}
+
+/** Writes the limits that each value of a tag's name has, for tags.lua. */
+export function writeNameLimits(limits: SpendingLimits, isLimited = false): string {
+  return isLimited ? limitTexts(limits).join(',') : 'off';
+}
+
+/** Describes what Postgres has of tags' values as JSON for reserve.lua: `moment`, and an object by the name of each scope. */
+export function describeTags(moment: string, tags: readonly TagState[]): string {
+  const known = tags.map(({ scope, rev, limits, spending }) => {
+    const [, spent, , windows] = counterFields(spending);
+    return [scope, { rev: String(rev), limits: writeLimits(limits), spent, windows }];
+  });
+  return JSON.stringify({ moment, ...Object.fromEntries(known) });
+}
+
 /** Writes limits for scopes.lua: in all, per day, per week and per month; `-` for none, and an empty text if there is none at all. */
 export function writeLimits(limits: SpendingLimits): string {
-  const texts = LIMIT_WINDOWS.map((window) => limits[window]?.toString() ?? '-');
+  const texts = limitTexts(limits);
   return texts.every((text) => text === '-') ? '' : texts.join(' ');
 }
 
@@ -107,6 +126,7 @@ export function describeSnapshot(account: AccountSnapshot): string {
     ...{ name, rev: String(rev), settings, counters: counterFields(spent) },
     held: (heldByScope.get(name) ?? 0n).toString(),
   });
+  const tags = scopes.filter(({ scope }) => tagOf(scope) !== undefined);
   const own = scopes.find(({ scope }) => scope === `a:${accountId}`) ?? { rev: 0, name: '', limits: {} };
   return JSON.stringify({
     status: account.status,
@@ -117,12 +137,20 @@ export function describeSnapshot(account: AccountSnapshot): string {
     scopes: [
       describe(`a:${accountId}`, own.rev, limitFields(own.rev, own.name, own.limits), spending),
       ...scopes
-        .filter(({ scope }) => scope !== `a:${accountId}`)
+        .filter(({ scope }) => scope !== `a:${accountId}` && tagOf(scope) === undefined)
         .map(({ scope, rev, name, limits, spending: spent }) =>
           describe(scope, rev, limitFields(rev, name, limits), spent),
         ),
       ...keys.map((key) => describe(`k:${key.keyId}`, key.settings.rev, settingFields(key), key.spending)),
     ],
+    tags: tags
+      .filter(({ scope }) => !scope.includes('='))
+      .map(({ scope, rev, limits, isLimited }) => {
+        return { name: tagOf(scope), rev: String(rev), limits: writeNameLimits(limits, isLimited) };
+      }),
+    values: tags
+      .filter(({ scope }) => scope.includes('='))
+      .map(({ scope, rev, limits }) => ({ name: scope, rev: String(rev), settings: limitFields(rev, '', limits) })),
     closed: account.closed.map(describeClosed),
     open: holds.map(({ rid, keyId, scopes: its, amountE8 }) => ({
       rid,

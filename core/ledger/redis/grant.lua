@@ -15,7 +15,7 @@
 -- ARGV[8] lease in milliseconds
 --
 -- answers
---   granted, E8       now, or before by the same request; with what is free
+--   granted, E8, tags   now, or before by the same request; with what is free, and the names of tags that have a limit
 --   not_ready         the shard has not been filled from Postgres
 --   unknown_account
 --   unknown_key
@@ -28,12 +28,14 @@
 --   closed_before     the generation was opened before and its lease has ended
 
 -- include scopes
+-- include tags
 -- include allowances
 
 if redis.call('HEXISTS', KEYS[1], 'epoch') == 0 then return 'not_ready' end
 
 local known = read_allowance(KEYS[2], ARGV[1])
-if known and known.state == 'live' and known.sequence == 0 then return { 'granted', integer(free_of(known)) } end
+local tags = names_of(redis.call('HGET', KEYS[2], 'tags'))
+if known and known.state == 'live' and known.sequence == 0 then return { 'granted', integer(free_of(known)), tags } end
 if known then return 'closed_before' end
 
 local account = redis.call('HMGET', KEYS[2], 'status', 'available')
@@ -55,4 +57,4 @@ local until_ms = now + tonumber(ARGV[8])
 change_allowance(KEYS[2], ARGV[1], nil, { key = ARGV[3], state = 'live', sequence = 0, digest = '-', total = granted, open = 0,
   until_ms = until_ms, entry = '-', scopes = key[6] or '' })
 redis.call('ZADD', KEYS[4], 'LT', integer(until_ms), 'a ' .. ARGV[2])
-return { 'granted', integer(granted) }
+return { 'granted', integer(granted), tags }

@@ -31,6 +31,8 @@ import {
   type Ledger,
   type LedgerInspection,
   LedgerUnavailable,
+  MAX_TAG_SCOPES,
+  OF_TAGS,
   type OutboxEntry,
   type Payer,
   type ReleaseOutcome,
@@ -46,14 +48,18 @@ import {
   type SetScopeRequest,
   type SettleOutcome,
   type SettleRequest,
+  TAG_IDLE_MS,
+  TAG_READS,
   WrongPayer,
 } from '../ledger';
 import { limitsFrom, spendingLimitsOf } from '../limit-fields';
-import { LIMIT_WINDOWS, parseScope, type ReachedLimit, windowEndMs } from '../scopes';
+import { NO_TAG_READER, type TagSettings } from '../memory-tags';
+import { LIMIT_WINDOWS, nameOfTag, parseScope, type ReachedLimit, tagOf, windowEndMs } from '../scopes';
 import { ALL_SHARDS } from '../shard';
 import { RedisConnection, refuseBrokenMoves, type ScriptAnswer } from './connection';
 import {
   describeSnapshot,
+  describeTags,
   firstIdAfter,
   limitFields,
   parseLimits,
@@ -63,6 +69,7 @@ import {
   readSettings,
   type StreamEntry,
   settingFields,
+  writeNameLimits,
 } from './fields';
 import { accountPrefix, KEY_INDEX, keyIndexEntry, shardPrefix } from './keys';
 import { RecallChannel, Recalls } from './recalls';
@@ -70,8 +77,9 @@ import { type ReplicaPolicy, Replicas } from './replicas';
 
 const CALLS = ['reserve', 'settle', 'release', 'renew', 'roll', 'expire', 'count'] as const;
 const ACCOUNTS = ['credit', 'set-account', 'set-scope', 'index-key', 'restore', 'inspect', 'due', 'trim'] as const;
+const TAGS = ['set-tag', 'leave'] as const;
 const ALLOWANCES = ['grant', 'report', 'recall', 'lapse', 'mark'] as const;
-const NAMES = [...CALLS, ...ACCOUNTS, ...ALLOWANCES] as const;
+const NAMES = [...CALLS, ...ACCOUNTS, ...TAGS, ...ALLOWANCES] as const;
 
 const SCRIPT = Object.fromEntries(NAMES.map((name) => [name, loadScript(__dirname, name)])) as Record<
   (typeof NAMES)[number],
@@ -93,6 +101,9 @@ const INDEXED_AT_ONCE = 100;
  */
 const ENTRIES_PER_COMMAND = 64;
 const OUTBOXES_AT_ONCE = 4;
+
+/** How many names of scopes one command reads. */
+const TAGS_PER_COMMAND = 2_000;
 
 /** How often the epochs (marks of a filled ledger) of all shards are checked even if nothing is suspicious. */
 const LOOK_EVERY_MS = 30_000;
@@ -120,7 +131,7 @@ const DONE: ReadonlySet<string> = new Set([
   'reported',
 ]);
 
-interface RedisLedgerOptions {
+interface RedisLedgerOptions extends TagSettings {
   /** The Redis client. The ledger owns it: `close` disconnects it. */
   readonly redis: RedisClient;
   readonly replicas?: ReplicaPolicy & { readonly log: Logger };
@@ -135,9 +146,11 @@ export class RedisLedger implements Ledger, AllowanceStore {
   readonly #replicas: Replicas | undefined;
   readonly #channel: RecallChannel;
   readonly #recalls: Recalls;
+  readonly #tags: Required<TagSettings>;
   #lookedAt = Number.NEGATIVE_INFINITY;
 
-  constructor({ redis, replicas, recallWaitMs = RECALL_WAIT_MS }: RedisLedgerOptions) {
+  constructor({ redis, replicas, recallWaitMs = RECALL_WAIT_MS, ...tags }: RedisLedgerOptions) {
+    this.#tags = { readTags: NO_TAG_READER, idleMs: TAG_IDLE_MS, most: MAX_TAG_SCOPES, ...tags };
     this.#calls = new RedisConnection(redis, LEDGER_SCRIPTS);
     const background = duplicateRedis(redis, BACKGROUND);
     background.on('error', () => undefined); // The first connection reports that Redis is not reachable.
@@ -199,11 +212,18 @@ export class RedisLedger implements Ledger, AllowanceStore {
     assertAmount(amountE8);
     const keys = keysOf(request, 'meta', 'a', 'k', `r:${rid}`, 'exp');
     const args = [rid, amountE8, lifetimeMs, keyRev, accountId, keyId, facts, tokens, minE8];
-    if (intent !== undefined) {
-      keys.push(...keysOf(request, 'i', 'io'));
-      args.push(intent.key, intent.body, intent.requestId);
+    const ofIntent = intent === undefined ? [] : [intent.key, intent.body, intent.requestId];
+    if (intent !== undefined) keys.push(...keysOf(request, 'i', 'io'));
+    const ask = (known: string): Promise<ReserveOutcome | UnknownTags> => {
+      const ofTags = [request.tags, this.#tags.most, known];
+      return this.#ask(SCRIPT.reserve, { accountId, id: rid }, keys, [...args, ...ofTags, ...ofIntent]);
+    };
+    let answer = await ask('');
+    for (let times = 0; answer.outcome === 'unknown_tags'; times += 1) {
+      if (times === TAG_READS) throw new LedgerUnavailable('the limits of tags change too often');
+      answer = await ask(describeTags(answer.moment, await this.#tags.readTags(answer.scopes)));
     }
-    return this.#ask(SCRIPT.reserve, { accountId, id: rid }, keys, args);
+    return answer;
   }
 
   countRefused(payer: Payer): Promise<CountOutcome> {
@@ -252,6 +272,7 @@ export class RedisLedger implements Ledger, AllowanceStore {
   async expire(payer: Payer, rid: string): Promise<ExpireOutcome> {
     const { accountId, keyId } = payer;
     if (rid.startsWith(OF_ALLOWANCES)) return this.#lapse(payer);
+    if (rid.startsWith(OF_TAGS)) return this.#leave(payer);
     return this.#ask(SCRIPT.expire, { accountId, id: rid }, closingKeys(payer, rid), [rid, accountId, keyId]);
   }
 
@@ -261,6 +282,14 @@ export class RedisLedger implements Ledger, AllowanceStore {
     const [word, , givenUp = '0'] = await this.#background.run(SCRIPT.lapse, keys, [payer.accountId]);
     if (word === 'not_ready') return { outcome: word };
     return { outcome: givenUp === '0' ? 'not_due' : 'expired' };
+  }
+
+  /** Removes scopes of tags from Redis that were not used for a while. */
+  async #leave(payer: Payer): Promise<ExpireOutcome> {
+    const p = accountPrefix(payer.accountId);
+    const keys = [...keysOf(payer, 'meta', 'a', 'exp', 'ob'), `${p}tags:${payer.accountId}`];
+    const [word] = await this.#background.run(SCRIPT.leave, keys, [payer.accountId, p, String(this.#tags.idleMs)]);
+    return { outcome: word === 'not_ready' ? word : 'not_due' };
   }
 
   async grant(request: GrantRequest): Promise<GrantOutcome> {
@@ -328,10 +357,25 @@ export class RedisLedger implements Ledger, AllowanceStore {
     if (live !== '0') await this.#recalls.allBack(accountId, scope);
   }
 
-  async setScope({ accountId, scope, rev, name, limits }: SetScopeRequest): Promise<void> {
+  async setScope(request: SetScopeRequest): Promise<void> {
+    const { accountId, scope, rev, name, limits } = request;
     assertLimits(limits);
+    if (tagOf(scope) !== undefined) return this.#setTag(request);
     const [, live] = await this.#setScope(accountId, scope, rev, limitFields(rev, name, limits));
     if (live !== '0') await this.#recalls.allBack(accountId, scope);
+  }
+
+  /** Sets the limits of a tag's name, which a field of the account has, or of one of its values. */
+  async #setTag({ accountId, scope, rev, limits, isLimited }: SetScopeRequest): Promise<void> {
+    const p = accountPrefix(accountId);
+    const keys = [`${p}meta`, `${p}a:${accountId}`, p + scope];
+    const args = scope.includes('=')
+      ? ['', String(rev), JSON.stringify(limitFields(rev, '', limits))]
+      : [nameOfTag(tagOf(scope) ?? ''), String(rev), writeNameLimits(limits, isLimited)];
+    const [word, live = '0'] = await this.#run(SCRIPT['set-tag'], keys, args);
+    if (word === 'not_ready') throw notReady();
+    if (word === 'unknown_account') throw unexpected(word, scope);
+    if (live !== '0') await this.#recalls.allBack(accountId, `a:${accountId}`);
   }
 
   /** Writes fields of a scope. Returns the script's answer: its word, how many allowances were recalled, and the key's settings before. */
@@ -428,7 +472,8 @@ export class RedisLedger implements Ledger, AllowanceStore {
   }
 
   async #readDue(p: string, rid: string): Promise<(Payer & { readonly rid: string }) | undefined> {
-    if (rid.startsWith(OF_ALLOWANCES)) return { rid, accountId: rid.slice(OF_ALLOWANCES.length), keyId: '' };
+    for (const of of [OF_ALLOWANCES, OF_TAGS])
+      if (rid.startsWith(of)) return { rid, accountId: rid.slice(of.length), keyId: '' };
     const [accountId, keyId] = await this.#background.ask((redis) => redis.hmget(`${p}r:${rid}`, 'account', 'key'));
     return accountId && keyId ? { rid, accountId, keyId } : undefined;
   }
@@ -479,6 +524,16 @@ export class RedisLedger implements Ledger, AllowanceStore {
       const [first, last] = [piece[0], piece.at(-1)] as [OutboxEntry, OutboxEntry];
       const reservations = piece.map((entry) => `${p}r:${entry.rid}`);
       await this.#background.run(SCRIPT.trim, [`${p}ob`, ...reservations], [firstIdAfter(last.id), CLOSED, first.id]);
+    }
+  }
+
+  async listTags(accountId: string): Promise<readonly string[]> {
+    const key = `${accountPrefix(accountId)}tags:${accountId}`;
+    const found: string[] = [];
+    for (let from = 0; ; from += TAGS_PER_COMMAND) {
+      const some = await this.#background.ask((redis) => redis.zrange(key, from, from + TAGS_PER_COMMAND - 1));
+      found.push(...some);
+      if (some.length < TAGS_PER_COMMAND) return found;
     }
   }
 
@@ -595,6 +650,13 @@ export class RedisLedger implements Ledger, AllowanceStore {
   }
 }
 
+/** The answer of a reserve whose tags have values that are not in Redis. `moment` is for which what Postgres has of them holds. */
+interface UnknownTags {
+  readonly outcome: 'unknown_tags';
+  readonly moment: string;
+  readonly scopes: readonly string[];
+}
+
 /** Returns the Redis keys of an API key's index entries (one per valid secret). Each has the values that the script `index-key` writes. */
 function indexEntries(key: SetKeyRequest) {
   return secretsOf(key).map(({ hash, untilMs }) => ({
@@ -630,16 +692,18 @@ const VALUES: Readonly<Record<string, (...values: string[]) => object>> = {
   insufficient_balance: (available) => ({ availableE8: BigInt(available) }),
   limit_exceeded: (left, scope, window, limit, spent, held, day, name) => ({
     availableE8: BigInt(left),
-    limit: { name, ...readLimit(scope, Number(window), limit, spent, held, Number(day)) },
+    limit: { name: tagOf(scope) ?? name, ...readLimit(scope, Number(window), limit, spent, held, Number(day)) },
   }),
+  unknown_tags: (moment, scopes) => ({ moment, scopes: scopes.split(' ') }),
   intent_conflict: (requestId) => ({ requestId }),
   intent_open: (requestId, rid) => ({ requestId, rid }),
   intent_charged: (requestId, rid, charged) => ({ requestId, rid, chargedE8: BigInt(charged) }),
   settled: (charged, shortfall) => ({ chargedE8: BigInt(charged), shortfallE8: BigInt(shortfall) }),
   rolled: (charged, shortfall) => ({ chargedE8: BigInt(charged), shortfallE8: BigInt(shortfall) }),
   credited: (posted) => ({ postedE8: BigInt(posted) }),
-  granted: (free) => ({ freeE8: BigInt(free) }),
-  reported: (free, admit, uncovered) => ({
+  granted: (free, limitedTags) => ({ freeE8: BigInt(free), limitedTags }),
+  reported: (free, admit, uncovered, limitedTags) => ({
+    limitedTags,
     freeE8: BigInt(free),
     mayAdmit: admit !== '',
     uncoveredE8: BigInt(uncovered),

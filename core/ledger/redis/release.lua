@@ -52,7 +52,8 @@ correct_tokens(KEYS[3], reservation[5], 0)
 redis.call('HDEL', KEYS[4], 'amount', 'facts', 'tokens', 'scopes')
 redis.call('HSET', KEYS[4], 'state', 'released', 'account', ARGV[2], 'key', ARGV[3])
 redis.call('ZREM', KEYS[5], ARGV[1])
-redis.call('XADD', KEYS[6], '*', 'kind', 'release', 'account', ARGV[2], 'key', ARGV[3], 'rid', ARGV[1],
+local entry = redis.call('XADD', KEYS[6], '*', 'kind', 'release', 'account', ARGV[2], 'key', ARGV[3], 'rid', ARGV[1],
   'seq', integer(seq), 'amount', '0', 'posted', redis.call('HGET', KEYS[2], 'posted'), 'shortfall', '0',
   'record', ARGV[4])
+end_tags(chain, entry)
 return 'released'

@@ -28,8 +28,9 @@
 -- ARGV[18] settling, if an open call needs a larger hold because it already cost that, which a frozen account pays, too; otherwise empty
 --
 -- answers
---   reported, E8, admit, E8   now or before; with what is free. admit is 1 if the lease was renewed, and empty if the node must admit no
---                             more calls. The last is what open calls hold without cover, because the lease had ended
+--   reported, E8, admit, E8, tags   now or before; with what is free. admit is 1 if the lease was renewed, and empty if the node must
+--                             admit no more calls. Then what open calls hold without cover, because the lease had ended, and the
+--                             names of tags that have a limit
 --   recalling                 other allowances may have what is missing: their nodes give it back, and the caller asks again
 --   not_ready                 the shard has not been filled from Postgres
 --   unknown_generation        the ledger has lost the allowance, or an earlier report of it
@@ -37,6 +38,7 @@
 --   other_payer               the generation belongs to another key: a defect of the caller
 
 -- include scopes
+-- include tags
 -- include allowances
 
 if redis.call('HEXISTS', KEYS[1], 'epoch') == 0 then return 'not_ready' end
@@ -49,7 +51,8 @@ if al.state == 'live' and al.until_ms <= now then
   lapse(KEYS[2], ARGV[1], al, now)
   al = read_allowance(KEYS[2], ARGV[1])
 end
-local account = redis.call('HMGET', KEYS[2], 'status', 'available')
+local account = redis.call('HMGET', KEYS[2], 'status', 'available', 'tags')
+local tags = names_of(account[3])
 local key = redis.call('HMGET', KEYS[3], 'status', 'rev', 'calls', 'tokens')
 local chain = chain_of_allowance(KEYS[2], al)
 local may_admit = account[1] == 'active' and key[1] == 'active' and tonumber(key[2]) <= tonumber(ARGV[6])
@@ -64,7 +67,7 @@ if sequence <= al.sequence then
     al.until_ms = now + tonumber(ARGV[13])
     write_allowance(KEYS[2], ARGV[1], al)
   end
-  return { 'reported', integer(free_of(al)), renews and '1' or '', integer(math.max(0, tonumber(ARGV[8]) - al.open)) }
+  return { 'reported', integer(free_of(al)), renews and '1' or '', integer(math.max(0, tonumber(ARGV[8]) - al.open)), tags }
 end
 if sequence ~= al.sequence + 1 then return 'unknown_generation' end
 
@@ -127,4 +130,4 @@ if ARGV[15] ~= '' then
 end
 change_allowance(KEYS[2], ARGV[1], al, { key = al.key, state = state, sequence = sequence, digest = ARGV[3], total = total,
   open = covered, until_ms = until_ms, entry = entry, scopes = al.scopes })
-return { 'reported', integer(is_live and total - covered or 0), is_renewed and '1' or '', integer(open - covered) }
+return { 'reported', integer(is_live and total - covered or 0), is_renewed and '1' or '', integer(open - covered), tags }

@@ -12,7 +12,8 @@
 -- ARGV[2] {sNNN}:
 -- ARGV[3] JSON: status, available, held, posted, seq, scopes (name, rev, held, and settings and counters as fields of their
 --         hashes; the account among them), closed (rid, state, key, charged, shortfall, and for a charged call with an Idempotency-Key intent: key,
---         body, request), open (rid, key, scopes, amount); amounts are strings, null is the empty string
+--         body, request), open (rid, key, scopes, amount), tags (name, rev, limits of each name of tags as the account's field has them), values
+--         (name, rev and settings of tags' values with own limits); amounts are strings, null is the empty string
 -- ARGV[4] milliseconds the closed reservations stay
 --
 -- answers
@@ -21,6 +22,7 @@
 
 -- include intents
 -- include scopes
+-- include tags
 -- include allowances
 -- include set-fields
 
@@ -39,6 +41,18 @@ for _, scope in ipairs(snapshot.scopes) do
   if behind or not rev or tonumber(rev) < tonumber(scope.rev) then
     set_fields(name, scope.settings)
   end
+end
+-- The scopes of tags come back with their next calls.
+if behind then
+  for _, scope in ipairs(redis.call('ZRANGE', uses_of(KEYS[1]), 0, -1)) do redis.call('DEL', ARGV[2] .. scope) end
+  redis.call('DEL', uses_of(KEYS[1]))
+  redis.call('ZREM', KEYS[2], 'g ' .. ARGV[1])
+  redis.call('HDEL', KEYS[1], 'tags')
+end
+for _, tag in ipairs(snapshot.tags) do set_name(KEYS[1], tag.name, tag.rev, tag.limits) end
+for _, value in ipairs(snapshot.values) do
+  local rev = redis.call('HGET', ARGV[2] .. value.name, 'rev')
+  if rev and tonumber(rev) < tonumber(value.rev) then set_fields(ARGV[2] .. value.name, value.settings) end
 end
 -- Lost allowances may still have leases, so operations that stop calls wait until these have ended.
 redis.call('HSET', KEYS[1], 'lost_until', integer_of(clock() + LEASE_MS))

@@ -61,7 +61,9 @@ local more = following[1] and 0 or tonumber(ARGV[7])
 if not following[1] and redis.call('HGET', KEYS[2], 'status') ~= 'active' then return 'frozen' end
 local scopes = first[7] or ''
 local chain = chain_of(KEYS[2], scopes, KEYS[3])
+-- The next hold counts in what the key names now, and in the tags of the first one.
 local next_scopes = redis.call('HGET', KEYS[3], 'scopes') or ''
+for tag in string.gmatch(scopes, 'g:%S+') do next_scopes = (next_scopes == '' and '' or next_scopes .. ' ') .. tag end
 local next_chain = chain_of(KEYS[2], next_scopes, KEYS[3])
 -- The first hold and its cost count in the scopes that it names, which the key may have left meanwhile.
 local is_settled = {}
@@ -101,7 +103,9 @@ if not following[1] then
   redis.call('ZADD', KEYS[5], '+inf', ARGV[6])
 end
 redis.call('ZREM', KEYS[5], ARGV[1])
-redis.call('XADD', KEYS[6], '*', 'kind', 'charge', 'account', ARGV[3], 'key', ARGV[4], 'rid', ARGV[1],
+local entry = redis.call('XADD', KEYS[6], '*', 'kind', 'charge', 'account', ARGV[3], 'key', ARGV[4], 'rid', ARGV[1],
   'seq', integer(seq), 'amount', integer(0 - cost), 'posted', integer(posted), 'shortfall', '0', 'record', ARGV[5],
   'scopes', scopes, 'day', day)
+end_tags(chain, entry)
+if not following[1] then use_tags(next_chain, 1, string.match(entry, '^%d+')) end
 return { 'rolled', ARGV[2], '0' }

@@ -1,7 +1,7 @@
 #!lua library
--- Scopes of spending: the account, the team, the member and the API key of a call. A call's chain are the hashes of its scopes,
--- from the account to the key; all are in the account's slot. `scopes` lists those between account and key, for example
--- `t:<team> m:<member>`.
+-- Scopes of spending: the account, the team, the member, the tags and the API key of a call. A call's chain are the hashes of its
+-- scopes, from the account to the key; all are in the account's slot. `scopes` lists those between account and key, for example
+-- `t:<team> m:<member> g:<account>:customer=4711`. tags.lua says what else tags have.
 --
 -- Each hash has what the scope holds (`held`) and has spent in all (`spent`). `windows` has the day of its last charge, and what was
 -- spent on that day, in its week and in its month. `limits` has the limits in all, per day, per week and per month; `-` is none, and
@@ -28,16 +28,45 @@ end
 -- 1970 began on a Thursday, and weeks begin on Mondays.
 local function week_of(day) return math.floor((day + 3) / 7) end
 
--- Returns the names of the hashes of a call's scopes.
+-- Returns the names of the hashes of a call's scopes. `tags` has the names of its tags by their places; it is nil without tags.
 local function chain_of(account, scopes, key)
   local chain = { account }
   if scopes and scopes ~= '' then
     local prefix = string.match(account, '^{.-}:')
-    for scope in string.gmatch(scopes, '%S+') do chain[#chain + 1] = prefix .. scope end
+    for scope in string.gmatch(scopes, '%S+') do
+      chain[#chain + 1] = prefix .. scope
+      local tag = string.match(scope, '^g:[^:]+:([^=]+)=')
+      if tag then
+        chain.tags = chain.tags or {}
+        chain.tags[#chain] = tag
+      end
+    end
   end
   chain[#chain + 1] = key
   return chain
 end
+
+-- Returns the limits of the names of tags that have some, by name, from the field `tags` of the account.
+local function limits_of_names(tags)
+  local names = {}
+  for name, limits in string.gmatch(tags or '', '(%S+) %d+ (%S+)') do
+    if limits ~= 'off' then names[name] = limits end
+  end
+  return names
+end
+
+-- Returns the limits of a tag's value: its own, and where it has none, those of the name. A name without any limits its values no more.
+local function limits_of_value(own, of_name)
+  if not of_name then return false end
+  local limits, names = {}, {}
+  for limit in string.gmatch(of_name, '[^,]+') do names[#names + 1] = limit end
+  for limit in string.gmatch(own or '- - - -', '%S+') do
+    limits[#limits + 1] = limit == '-' and names[#limits + 1] or limit
+  end
+  return table.concat(limits, ' ')
+end
+
+local function uses_of(account) return (string.gsub(account, ':a:', ':tags:', 1)) end
 
 -- Reads the scopes of a chain: limits, held, spent and windows of each, which a script may already have as the first values of account
 -- and key. A script does so before its first write, because Redis refuses to read some of them while a Cluster moves the slot.
@@ -45,6 +74,11 @@ local function read_scopes(chain, account, key)
   local scopes = { account, [#chain] = key }
   for place, name in ipairs(chain) do
     scopes[place] = scopes[place] or redis.call('HMGET', name, 'limits', 'held', 'spent', 'windows')
+  end
+  if chain.tags then
+    local names = limits_of_names(redis.call('HGET', chain[1], 'tags'))
+    for place, tag in pairs(chain.tags) do scopes[place][1] = limits_of_value(scopes[place][1], names[tag]) end
+    redis.call('EXISTS', uses_of(chain[1]))
   end
   return scopes
 end
@@ -93,11 +127,11 @@ local function least_of(rooms)
   return least
 end
 
--- Returns the hashes whose balance or limits leave less than an amount.
+-- Returns the hashes whose balance or limits leave less than an amount, except those of tags, which no allowance holds money of.
 local function short_of(available, chain, rooms, amount)
   local short = { available < amount and chain[1] or nil }
   for _, room in ipairs(rooms) do
-    if room.left < amount then short[#short + 1] = chain[room.place] end
+    if room.left < amount and not (chain.tags and chain.tags[room.place]) then short[#short + 1] = chain[room.place] end
   end
   return short
 end
@@ -132,3 +166,16 @@ local function book(chain, scopes, held, spent)
   end
   return integer(day)
 end
+
+-- Notes a use of the tags of a chain at a time in ms: 1 more or less open hold, or neither.
+local function use_tags(chain, opened, ms)
+  if not chain.tags then return end
+  local uses = uses_of(chain[1])
+  for place in pairs(chain.tags) do
+    redis.call('HINCRBY', chain[place], 'open', opened)
+    redis.call('ZADD', uses, 'GT', ms, (string.gsub(chain[place], '^{.-}:', '')))
+  end
+end
+
+-- Notes that a hold has ended, and when: not before its entry, because a scope must stay until Postgres has its last charge.
+local function end_tags(chain, entry) use_tags(chain, -1, string.match(entry, '^%d+')) end

@@ -82,7 +82,8 @@ redis.call('HDEL', KEYS[4], 'amount', 'facts', 'tokens', 'scopes')
 redis.call('HSET', KEYS[4], 'state', 'settled', 'charged', charged, 'shortfall', shortfall,
   'account', ARGV[3], 'key', ARGV[4])
 redis.call('ZREM', KEYS[5], ARGV[1])
-redis.call('XADD', KEYS[6], '*', 'kind', 'charge', 'account', ARGV[3], 'key', ARGV[4], 'rid', ARGV[1],
+local entry = redis.call('XADD', KEYS[6], '*', 'kind', 'charge', 'account', ARGV[3], 'key', ARGV[4], 'rid', ARGV[1],
   'seq', integer(seq), 'amount', integer(0 - charge), 'posted', integer(posted), 'shortfall', shortfall,
   'record', ARGV[5], 'scopes', scopes, 'day', day)
+end_tags(chain, entry)
 return { 'settled', charged, shortfall }

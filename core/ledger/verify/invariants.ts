@@ -9,7 +9,8 @@ export const INVARIANTS = {
   held_negative: 'held ≥ 0',
   balance_differs: 'available + held = posted',
   holds_differ: 'held of an account = the sum of its open holds and its allowances',
-  scope_holds_differ: 'held of a scope (account, team, member or key) = the sum of its open holds and its allowances',
+  scope_holds_differ:
+    'held of a scope (account, team, member, tag or key) = the sum of its open holds and its allowances',
   hold_without_deadline: "a call's hold has a deadline",
   hold_overdue: "a call's hold, or an allowance, is given back within 60 s of its deadline",
   limit_exceeded: 'spent of a scope ≤ its limit, unless the limit was lowered',
@@ -39,7 +40,7 @@ export interface Violation {
   /** The number of the entry that violates the invariant, or of the last entry in the ledger when it was checked. */
   readonly seq: number | null;
   readonly keyId: string | null;
-  /** The name of the account, team, member or key whose sums violate the invariant, as in scopes.ts. */
+  /** The name of the account, team, member, tag or key whose sums violate the invariant, as in scopes.ts. */
   readonly scope: string | null;
   readonly rid: string | null;
   readonly expected: string;

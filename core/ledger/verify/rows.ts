@@ -195,6 +195,9 @@ const SUMMED = `
      + coalesce((SELECT sum(amount_e8) FROM later WHERE scope = named.value), 0))::text AS spent
   FROM jsonb_array_elements_text(:scopes::jsonb) AS named`;
 
+/** How many scopes one statement sums. */
+const SUMMED_AT_ONCE = 2_000;
+
 /**
  * Compares the spending of scopes in the checked entries with the sums that recovery reads. If an account's entries begin at a checkpoint,
  * it adopts those sums, because earlier spending is recorded nowhere else.
@@ -204,12 +207,14 @@ export async function compareSpending(
   chains: readonly Chain[],
   scopes: readonly NamedScope[],
 ): Promise<readonly Violation[]> {
-  const { rows } = await database.raw<{ rows: { scope: string; spent: string }[] }>(SUMMED, {
-    wanted: JSON.stringify(chains.map(({ accountId, seq }) => ({ accountId, seq }))),
-    scopes: JSON.stringify(scopes.map(({ scope }) => scope)),
-  });
+  const wanted = JSON.stringify(chains.map(({ accountId, seq }) => ({ accountId, seq })));
   const byId = new Map(chains.map((chain) => [chain.accountId, chain]));
-  const summed = new Map(rows.map(({ scope, spent }) => [scope, BigInt(spent)]));
+  const summed = new Map<string, bigint>();
+  for (let first = 0; first < scopes.length; first += SUMMED_AT_ONCE) {
+    const some = JSON.stringify(scopes.slice(first, first + SUMMED_AT_ONCE).map(({ scope }) => scope));
+    const { rows } = await database.raw<{ rows: { scope: string; spent: string }[] }>(SUMMED, { wanted, scopes: some });
+    for (const { scope, spent } of rows) summed.set(scope, BigInt(spent));
+  }
   return scopes.flatMap((named) => {
     const chain = byId.get(named.accountId);
     if (chain === undefined) return [];

@@ -2,7 +2,7 @@ import type { Knex } from 'knex';
 import type { Ledger, LedgerInspection, OutboxEntry } from '../ledger';
 import { findWaiting } from '../outbox/ship';
 import { readScopes } from '../scope-rows';
-import { chainOf, parseScope } from '../scopes';
+import { chainOf, parseScope, tagOf } from '../scopes';
 import { shardOf } from '../shard';
 import {
   judgeAccount,
@@ -127,22 +127,24 @@ async function verifyShard(
   const { ledger, database } = options;
   const ids = accounts.map(({ id }) => id);
   const scopes = await readWanted(database, ids);
+  const tags = (await Promise.all(ids.map((id) => listTags(ledger, id)))).flat();
+  const all = [...scopes, ...tags];
   const written = await lastSeqs(database, ids);
   const violations: Violation[] = [];
+  const chains = await startChains(database, ids);
   let entries = 0;
-  for (let first = 0; first < scopes.length; first += SCOPES_AT_ONCE) {
-    const some = scopes.slice(first, first + SCOPES_AT_ONCE);
+  for (let first = 0; first < all.length; first += SCOPES_AT_ONCE) {
+    const some = all.slice(first, first + SCOPES_AT_ONCE);
     const seen = await ledger.inspect(
       shard,
       ids,
       some.map(({ scope }) => scope),
     );
-    const chains = await startChains(database, ids);
-    violations.push(...(await follow(options, shard, chains, seen, { some, all: scopes })));
-    violations.push(...compareScopes(some, seen, chains));
+    const { found, ends } = await follow(options, shard, chains, seen, { some, all: first === 0 ? all : undefined });
+    violations.push(...found, ...compareScopes(some, seen, ends));
     if (first > 0) continue;
-    violations.push(...compareAccounts(accounts, seen, chains, written));
-    entries = chains.reduce((sum, chain) => sum + chain.entries, 0);
+    violations.push(...compareAccounts(accounts, seen, ends, written));
+    entries = ends.reduce((sum, chain) => sum + chain.entries, 0);
   }
   return { violations: await withoutLowered(database, violations), entries };
 }
@@ -153,7 +155,7 @@ async function readWanted(database: Knex, accountIds: readonly string[]): Promis
   const add = (each: WantedScope) => names.set(each.scope, each);
   for (const accountId of accountIds) add({ accountId, scope: `a:${accountId}`, isRequired: false });
   for (const { accountId, scope } of await readScopes(database, accountIds))
-    add({ accountId, scope, isRequired: false });
+    if (tagOf(scope) === undefined) add({ accountId, scope, isRequired: false });
   const { rows } = await database.raw<{ rows: WantedScope[] }>(
     `SELECT account_id::text AS "accountId", 'k:' || id AS scope,
        created_at < now() - interval '${PATIENCE_MS} milliseconds' AS "isRequired"
@@ -164,6 +166,11 @@ async function readWanted(database: Knex, accountIds: readonly string[]): Promis
   return [...names.values()];
 }
 
+/** Returns the scopes of an account's tags that the ledger counts now. Postgres has many others. */
+async function listTags(ledger: Ledger, accountId: string): Promise<readonly WantedScope[]> {
+  return (await ledger.listTags(accountId)).map((scope) => ({ accountId, scope, isRequired: false }));
+}
+
 /** Returns scopes that the checked entries name and that are not among the known ones, for example those of deleted teams. */
 function othersIn(chains: readonly Chain[], known: readonly NamedScope[]): readonly NamedScope[] {
   const names = new Set(known.map(({ scope }) => scope));
@@ -172,37 +179,41 @@ function othersIn(chains: readonly Chain[], known: readonly NamedScope[]): reado
   );
 }
 
-/** Checks the entries of accounts up to the last entry that each account had when the ledger was read. */
+/**
+ * Checks the entries of accounts up to the last entry that each account had when the ledger was read. Returns the ends of the chains with the
+ * entries of the outbox; `chains` are followed only as far as Postgres has them, so that a later view continues there. `all` is undefined
+ * for a later view.
+ */
 async function follow(
   { ledger, database, patienceMs = ON_ITS_WAY_MS }: VerifyOptions,
   shard: number,
   chains: readonly Chain[],
   { accounts }: LedgerInspection,
-  scopes: { readonly some: readonly NamedScope[]; readonly all: readonly NamedScope[] },
-): Promise<readonly Violation[]> {
+  scopes: { readonly some: readonly NamedScope[]; readonly all: readonly NamedScope[] | undefined },
+): Promise<{ readonly found: readonly Violation[]; readonly ends: readonly Chain[] }> {
   const upto = new Map([...accounts].map(([id, { seq }]) => [id, seq]));
   const isBehind = (chain: Chain) => chain.seq < (upto.get(chain.accountId) ?? 0);
   const found = [...(await followChains(database, chains, upto))];
-  found.push(...(await compareSpending(database, chains, [...scopes.some, ...othersIn(chains, scopes.all)])));
+  const others = scopes.all === undefined ? [] : othersIn(chains, scopes.all);
+  found.push(...(await compareSpending(database, chains, [...scopes.some, ...others])));
   for (const until = Date.now() + patienceMs; chains.some(isBehind) && Date.now() < until; ) {
     await new Promise((wake) => setTimeout(wake, LOOK_AGAIN_MS));
     found.push(...(await followChains(database, chains, upto)));
   }
-  if (!chains.some(isBehind)) return found;
+  if (!chains.some(isBehind)) return { found, ends: chains };
   // The outbox is read before the rows of Postgres. If the shipper meanwhile deletes an entry from the outbox, the entry is already a row in
   // Postgres.
   const waiting = (await ledger.readOutbox([shard], OUTBOX_AT_ONCE)).get(shard) ?? [];
   found.push(...(await followChains(database, chains, upto)));
-  found.push(...continueWith(waiting, chains, upto));
-  if (waiting.length === OUTBOX_AT_ONCE) return found;
-  return [
-    ...found,
-    ...chains
-      .filter(isBehind)
-      .map(({ accountId, seq }) =>
-        violation('entry_lost', { accountId, seq: seq + 1 }, `entries up to ${upto.get(accountId)}`, `up to ${seq}`),
-      ),
-  ];
+  const ends = chains.map((chain) => ({ ...chain, spentE8: new Map(chain.spentE8) }));
+  found.push(...continueWith(waiting, ends, upto));
+  if (waiting.length === OUTBOX_AT_ONCE) return { found, ends };
+  const lost = ends
+    .filter(isBehind)
+    .map(({ accountId, seq }) =>
+      violation('entry_lost', { accountId, seq: seq + 1 }, `entries up to ${upto.get(accountId)}`, `up to ${seq}`),
+    );
+  return { found: [...found, ...lost], ends };
 }
 
 /** Continues the check of each account with outbox entries that are not rows in Postgres yet. */
@@ -257,6 +268,8 @@ function compareScopes(
     const account = seen.accounts.get(named.accountId);
     const money = seen.scopes.get(named.scope);
     if (account === undefined) return [];
+    // The scope of a tag may leave the ledger at any time.
+    if (money === undefined && tagOf(named.scope) !== undefined) return [];
     if (parseScope(named.scope).kind === 'key' && money === undefined)
       return named.isRequired ? [violation('key_missing', scopeDetail(named, null), 'a key', 'none')] : [];
     const found = [...judgeScope(named, seen, held)];

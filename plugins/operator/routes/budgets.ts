@@ -19,9 +19,10 @@ import { LIMIT_WINDOWS } from '../../../core/ledger/scopes';
 import { restrictionOf } from './users-of-console';
 
 function showBudget(budget: Budget): object {
-  const { id, accountId, scope, scopeId = null, name, window, limitE8, money, resetsAt, thresholds } = budget;
+  const { id, accountId, scope, scopeId = null, name, tag = null, value = null } = budget;
+  const { window, limitE8, money, resetsAt, thresholds } = budget;
   return {
-    ...{ id, accountId, scope, scopeId, name, window },
+    ...{ id, accountId, scope, scopeId, name, tag, value, window },
     limitUsd: formatUsd(limitE8),
     spentUsd: showUsd(money?.spentE8),
     heldUsd: showUsd(money?.heldE8),
@@ -35,15 +36,20 @@ const BUDGET = object({
   id: shape.uuid,
   accountId: shape.uuid,
   scope: oneOf(...BUDGET_SCOPES),
-  scopeId: { ...orNull(shape.uuid), description: 'The id of the team, member or key; null for the account.' },
+  scopeId: { ...orNull(shape.uuid), description: 'The id of the team, member or key; null for others.' },
   name: {
     ...shape.text,
-    description: 'The name of the account, team or key, or the e-mail address of the member.',
+    description: 'The name of the account, team or key, the e-mail address of the member, or the tag: `customer=4711`.',
   },
+  tag: { ...orNull(shape.text), description: 'The name of the tag; null for other scopes.' },
+  value: { ...orNull(shape.text), description: 'The value of the tag; null if each value has the limit.' },
   window: oneOf(...LIMIT_WINDOWS),
   limitUsd: shape.usd,
-  spentUsd: { ...orNull(shape.usd), description: 'Spent in the current window; null while the ledger is unreachable.' },
-  heldUsd: { ...orNull(shape.usd), description: 'Held for open calls; null while the ledger is unreachable.' },
+  spentUsd: {
+    ...orNull(shape.usd),
+    description: 'Spent in the current window; null while the ledger is unreachable, and for a tag without a value.',
+  },
+  heldUsd: { ...orNull(shape.usd), description: 'Held for open calls; null like `spentUsd`.' },
   resetsAt: { ...orNull(shape.time), description: 'When the window ends; null for `total`.' },
   thresholds: listOf(shape.integer),
 });
@@ -57,6 +63,20 @@ const THRESHOLDS = {
   description: 'The percentages of the limit whose reaching is reported, ascending.',
 } as const;
 
+/** The name of a tag, and its value, as calls send them. */
+const TAG = {
+  type: ['string', 'null'],
+  maxLength: 32,
+  pattern: '^[a-z][a-z0-9_]{0,31}$',
+  'x-expected': 'a name such as customer: lower-case letters, digits and underscores, first a letter, at most 32',
+} as const;
+const VALUE = {
+  type: ['string', 'null'],
+  maxLength: 64,
+  pattern: '^[A-Za-z0-9._:-]{1,64}$',
+  'x-expected': 'a value such as 4711: letters, digits, dots, colons, underscores and hyphens, at most 64',
+} as const;
+
 const NEW_BUDGET = {
   type: 'object',
   additionalProperties: false,
@@ -64,6 +84,8 @@ const NEW_BUDGET = {
   properties: {
     scope: { enum: BUDGET_SCOPES },
     scopeId: { ...ID, type: ['string', 'null'] },
+    tag: TAG,
+    value: VALUE,
     window: { enum: LIMIT_WINDOWS },
     limitUsd: AMOUNT,
     thresholds: THRESHOLDS,
@@ -93,19 +115,20 @@ export function budgetRoutes(gateway: PluginGateway): readonly Route[] {
   return [
     adminRoute('POST /admin/v1/accounts/{accountId}/budgets', {
       role: 'write',
-      summary: 'Limit what an account, team, member or key spends in a window; answers when every node applies it.',
+      summary:
+        'Limit what an account, team, member, key or tag spends in a window; answers when every node applies it.',
       body: NEW_BUDGET,
       answers: { 201: SHOWN[200] },
       errors: ['CONFLICT', 'LEDGER_UNAVAILABLE'],
-      handle: async ({ body: { scope, scopeId, window, limitUsd, thresholds }, params, operator }) => {
-        checkThresholds(thresholds);
-        const wanted = { scope, scopeId, window, limitE8: readAmount('limitUsd', limitUsd), thresholds };
+      handle: async ({ body: { limitUsd, ...budget }, params, operator }) => {
+        checkThresholds(budget.thresholds);
+        const wanted = { ...budget, limitE8: readAmount('limitUsd', limitUsd) };
         return showBudget(await createBudget(gateway, params.accountId, wanted, operator.actor));
       },
     }),
     adminRoute('GET /admin/v1/accounts/{accountId}/budgets', {
       role: 'read',
-      summary: 'List the budgets of an account and of its teams, members and keys, newest first.',
+      summary: 'List the budgets of an account and of its teams, members, keys and tags, newest first.',
       query: { scope: wordReader(BUDGET_SCOPES), ...PAGE_READERS },
       answers: { 200: { description: 'A page of budgets.', schema: pageShape(BUDGET) } },
       handle: async ({ params, filters: { scope, ...page }, session }) => {

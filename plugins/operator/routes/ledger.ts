@@ -50,7 +50,8 @@ const VERIFIED = object({
       keyId: orNull(shape.uuid),
       scope: orNull({
         ...shape.text,
-        description: 'The account, team, member or key whose sums differ: `a:`, `t:`, `m:` or `k:` and its id.',
+        description:
+          'The account, team, member or key whose sums differ: `a:`, `t:`, `m:` or `k:` and its id; or the tag, such as `g:<account>:customer=4711`.',
       }),
       rid: orNull(shape.text),
       expected: shape.text,

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex';
 import type { CallKey } from '../../../core/accounts/identify';
-import { missingMoney } from '../../../core/accounts/missing-money';
+import { missingMoney, refusedTags } from '../../../core/accounts/missing-money';
 import { limitCreates } from '../../../core/accounts/rates';
 import { type ErrorCode, fail, type GatewayError } from '../../../core/base/errors';
 import { newId } from '../../../core/base/ids';
@@ -176,6 +176,8 @@ const REFUSED_AS: Readonly<Partial<Record<ReserveOutcome['outcome'], ErrorCode>>
 function refusalOf(outcome: ReserveOutcome, requiredE8: bigint): GatewayError {
   if (outcome.outcome === 'insufficient_balance' || outcome.outcome === 'limit_exceeded')
     return unpaid(outcome, requiredE8);
+  if (outcome.outcome === 'too_many_limited_tags' || outcome.outcome === 'too_many_tags')
+    return refusedTags(outcome.outcome);
   if (outcome.outcome === 'frozen')
     return fail('FORBIDDEN', { message: 'This account is frozen. Ask the operator of the gateway.' });
   const code = REFUSED_AS[outcome.outcome];

@@ -5,7 +5,7 @@ import type { ReportRequest } from '../../../core/ledger/allowances/allowance-st
 describe("an account's allowance (money that a node holds in advance)", () => {
   const payer = { accountId: 'account', keyId: 'key' };
   const allowanceOf = (freeE8: bigint) =>
-    new Allowance(payer, { generation: 'generation', keyRev: 0, freeE8, askedAt: rightNow() });
+    new Allowance(payer, { generation: 'generation', keyRev: 0, freeE8, limitedTags: '', askedAt: rightNow() });
   const hold = (allowance: Allowance, rid: string, amountE8: bigint): OpenCall => {
     allowance.hold(amountE8);
     return { rid, allowance, amountE8 };
@@ -24,7 +24,10 @@ describe("an account's allowance (money that a node holds in advance)", () => {
     const { openE8, costE8, giveE8 } = allowance.report(20n, true);
     assert.deepEqual([openE8, costE8, giveE8], [60n, 5n, 0n]);
     // The ledger covers the whole hold and gives 30 more.
-    allowance.answered({ outcome: 'reported', freeE8: 30n, mayAdmit: true, uncoveredE8: 0n }, rightNow());
+    allowance.answered(
+      { outcome: 'reported', freeE8: 30n, mayAdmit: true, uncoveredE8: 0n, limitedTags: '' },
+      rightNow(),
+    );
     assert.equal(allowance.freeE8, 30n);
   });
 
@@ -40,7 +43,10 @@ describe("an account's allowance (money that a node holds in advance)", () => {
     allowance.report(0n, true);
     allowance.admits = false; // The recall arrives.
     allowance.enlarge(grows, 20n);
-    allowance.answered({ outcome: 'reported', freeE8: 30n, mayAdmit: true, uncoveredE8: 0n }, rightNow());
+    allowance.answered(
+      { outcome: 'reported', freeE8: 30n, mayAdmit: true, uncoveredE8: 0n, limitedTags: '' },
+      rightNow(),
+    );
     assert.equal(allowance.freeE8, 10n);
   });
 
@@ -59,7 +65,7 @@ describe("an account's allowance (money that a node holds in advance)", () => {
     const free = Array.from({ length: 60 }, () => {
       const report = allowance.report(20n, true);
       const freeE8 = allowance.freeE8 + report.wantE8;
-      allowance.answered({ outcome: 'reported', freeE8, mayAdmit: true, uncoveredE8: 0n }, rightNow());
+      allowance.answered({ outcome: 'reported', freeE8, mayAdmit: true, uncoveredE8: 0n, limitedTags: '' }, rightNow());
       return allowance.freeE8;
     });
     assert.deepEqual(

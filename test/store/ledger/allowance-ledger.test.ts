@@ -21,7 +21,16 @@ import { DATABASES, quiet, type TestDatabase, temporaryFolder } from '../../supp
 import { watchCommands } from '../../support/redis-monitor';
 import { emptyRedis } from '../../support/shared';
 import { until } from '../../support/until';
-import { fundedPayer, instead, keyRequest, ledgerOf, reserveRequest, usageRecord } from './ledger-fixture';
+import {
+  fundedPayer,
+  instead,
+  keyRequest,
+  ledgerOf,
+  reserveRequest,
+  tagSettings,
+  testTags,
+  usageRecord,
+} from './ledger-fixture';
 import { insertCredit, insertPayer, readChain } from './ledger-rows';
 import { ledgerSuite } from './ledger-suite';
 
@@ -37,7 +46,7 @@ const openStore = async (url: string): Promise<RedisLedger> => {
   await checkRedis(redis);
   // Waits long for answers, because a busy machine must not fail the test.
   if ('commandTimeout' in redis.options) redis.options.commandTimeout = 30_000;
-  return new RedisLedger({ redis });
+  return new RedisLedger({ redis, ...tagSettings(testTags) });
 };
 
 const hot = { isHot: () => true, log: quiet };
@@ -150,6 +159,79 @@ describe('allowances (money that nodes hold in advance for accounts)', () => {
     assert.equal(outcomes.filter((outcome) => outcome === 'reserved').length, 10);
     assert.equal(outcomes.filter((outcome) => outcome === 'insufficient_balance').length, 190);
     await intact(payer);
+  });
+
+  describe('and tags', () => {
+    let rev = 0;
+    const limitTag = (payer: Payer, tag: string, total: bigint) =>
+      store.setScope({
+        ...{ accountId: payer.accountId, scope: `g:${payer.accountId}:${tag}`, name: tag },
+        ...{ rev: ++rev, limits: { total }, isLimited: true },
+      });
+    const tagged = (payer: Payer, tags: string) => reserveRequest(payer, 100n, { tags });
+    const isLocal = async (payer: Payer, rid: string) => (await inspect(payer)).holds.every((hold) => hold.rid !== rid);
+
+    it('pay no call with a limited tag, of which 200 at once on three nodes with money for 10 are admitted 10 times', async () => {
+      const nodes = [await openNode(url), await openNode(url), await openNode(url)];
+      const payer = await fundedPayer(store, 1_000_000n);
+      await limitTag(payer, 'customer', 1_090n);
+      for (const node of nodes) await warm(node, payer);
+      const outcomes = await Promise.all(
+        Array.from({ length: 200 }, async (_, each) => {
+          const node = nodes[each % 3] as AllowanceLedger;
+          return (await node.reserve(tagged(payer, 'agent=a customer=1'))).outcome;
+        }),
+      );
+      assert.equal(outcomes.filter((outcome) => outcome === 'reserved').length, 10);
+      assert.equal(outcomes.filter((outcome) => outcome === 'limit_exceeded').length, 190);
+      // No allowance is recalled for the money of a tag.
+      const free = tagged(payer, 'agent=customer project=1');
+      assert.deepEqual(await nodes[0]?.reserve(free), { outcome: 'reserved', heldE8: 100n });
+      assert.ok(await isLocal(payer, free.rid));
+      await intact(payer);
+    });
+
+    it('pay no call with a tag once the answer says that the tag has a limit, and others again after a pause', async () => {
+      const nodes = [await openNode(url), await openNode(url)];
+      const payer = await fundedPayer(store, 1_000_000n);
+      for (const node of nodes) await warm(node, payer);
+      let isLimited = false;
+      let callsSince = 0;
+      const late: string[] = [];
+      const stop = new AbortController();
+      const calling = nodes.map(async (node) => {
+        while (!stop.signal.aborted) {
+          const wasLimited = isLimited;
+          const request = tagged(payer, 'customer=1');
+          const { outcome } = await node.reserve(request);
+          if (wasLimited && outcome === 'reserved' && (await isLocal(payer, request.rid))) late.push(request.rid);
+          if (outcome === 'reserved') await settle(node, payer, request.rid, 1n);
+          if (wasLimited) callsSince += 1;
+          await sleep(1);
+        }
+      });
+      await limitTag(payer, 'customer', 100_000n);
+      isLimited = true;
+      await until('both nodes have made more calls', () => callsSince >= 20);
+      stop.abort();
+      await Promise.all(calling);
+      assert.deepEqual(late, []);
+      const redis = new Redis(url);
+      await redis.hdel(`${accountPrefix(payer.accountId)}a:${payer.accountId}`, 'recall_until');
+      redis.disconnect();
+      const [node] = nodes as [AllowanceLedger, AllowanceLedger];
+      await until('the node has an allowance again', async () => {
+        const request = tagged(payer, 'project=1');
+        await node.reserve(request);
+        const isPaid = await isLocal(payer, request.rid);
+        await settle(node, payer, request.rid, 0n);
+        return isPaid;
+      });
+      const request = tagged(payer, 'customer=1');
+      assert.equal((await node.reserve(request)).outcome, 'reserved');
+      assert.ok(!(await isLocal(payer, request.rid)));
+      await intact(payer);
+    });
   });
 
   it('report the end of a call to the ledger before its caller continues, if their money was recalled', async () => {

@@ -3,12 +3,72 @@ import { createHash } from 'node:crypto';
 import { newId } from '../../../core/base/ids';
 import type { UsageRecord } from '../../../core/calls/usage-record';
 import type { AllowanceLedger } from '../../../core/ledger/allowances/allowance-ledger';
-import type { KeySettings, Ledger, Payer, ReserveRequest, SetKeyRequest } from '../../../core/ledger/ledger';
+import type {
+  KeySettings,
+  Ledger,
+  OutboxEntry,
+  Payer,
+  ReserveRequest,
+  SetKeyRequest,
+  TagReader,
+} from '../../../core/ledger/ledger';
+import type { TagSettings } from '../../../core/ledger/memory-tags';
 import { RedisLedger } from '../../../core/ledger/redis/redis-ledger';
 import type { ReplicaPolicy } from '../../../core/ledger/redis/replicas';
-import type { Spending } from '../../../core/ledger/scopes';
+import { newScope, type Scope, type Spending, type SpendingLimits, spend, tagsIn } from '../../../core/ledger/scopes';
 import type { RedisClient } from '../../../core/storage/redis';
 import { quiet } from '../../support/databases';
+
+/** What Postgres knows of tags' values, for ledgers of tests, which leave as soon as they are idle. */
+export class TestTags implements TagSettings {
+  static readonly MOST = 4;
+  readonly idleMs = 0;
+  readonly most = TestTags.MOST;
+  reads = 0;
+  /** Reads instead, for tests with a database. */
+  from: TagReader | undefined;
+  /** Runs when a ledger reads, before it gets the answer. */
+  whenRead: (() => Promise<void>) | undefined;
+  readonly #states = new Map<string, Scope & { rev: number }>();
+
+  forget(): this {
+    this.#states.clear();
+    this.reads = 0;
+    this.whenRead = undefined;
+    this.from = undefined;
+    return this;
+  }
+
+  limit(scope: string, limits: SpendingLimits, rev: number): void {
+    Object.assign(this.#stateOf(scope), { limits, rev });
+  }
+
+  write(entries: readonly OutboxEntry[]): void {
+    for (const { scopes = '', amountE8, day } of entries)
+      if (day !== undefined) for (const scope of tagsIn(scopes.split(' '))) spend(this.#stateOf(scope), -amountE8, day);
+  }
+
+  readonly readTags: TagReader = async (scopes) => {
+    this.reads += 1;
+    if (this.from !== undefined) return this.from(scopes);
+    const found = scopes.map((scope) => ({ scope, ...this.#stateOf(scope) }));
+    await this.whenRead?.();
+    return found;
+  };
+
+  #stateOf(scope: string): Scope & { rev: number } {
+    const state = this.#states.get(scope) ?? { ...newScope(), rev: 0 };
+    this.#states.set(scope, state);
+    return state;
+  }
+}
+
+export const testTags = new TestTags();
+
+/** Returns the settings with which a ledger of a test counts tags. */
+export function tagSettings({ readTags, idleMs, most }: TestTags): TagSettings {
+  return { readTags, idleMs, most };
+}
 
 /** Makes the usage record that a call of this payer leaves. */
 export function usageRecord(payer: Payer, changes: Partial<UsageRecord> = {}): UsageRecord {
@@ -69,7 +129,11 @@ export function reserveRequest(payer: Payer, amountE8: bigint, changes: Partial<
 
 /** Opens the ledger on a connected client. */
 export async function openRedisLedger(redis: RedisClient, replicas?: ReplicaPolicy): Promise<RedisLedger> {
-  const ledger = new RedisLedger({ redis, ...(replicas && { replicas: { ...replicas, log: quiet } }) });
+  const ledger = new RedisLedger({
+    redis,
+    ...tagSettings(testTags),
+    ...(replicas && { replicas: { ...replicas, log: quiet } }),
+  });
   await ledger.isReady();
   return ledger;
 }

@@ -7,6 +7,7 @@ import type { AllowanceStore } from '../../../core/ledger/allowances/allowance-s
 import { writeCalls } from '../../../core/ledger/allowances/reported-calls';
 import { smallest } from '../../../core/ledger/amount';
 import type { Intent, Ledger, Payer } from '../../../core/ledger/ledger';
+import type { TagSettings } from '../../../core/ledger/memory-tags';
 import { RedisLedger } from '../../../core/ledger/redis/redis-ledger';
 import { shardOf } from '../../../core/ledger/shard';
 import { checkRedis, connectRedis } from '../../../core/storage/redis';
@@ -28,6 +29,24 @@ const RIDS = Array.from({ length: 6 }, newId);
 /** Teams and a member of the first account, to which its keys may belong. */
 const [TEAM, OTHER_TEAM, MEMBER] = [newId(), newId(), newId()];
 const SCOPES = [`a:${FIRST}`, `t:${TEAM}`, `t:${OTHER_TEAM}`, `m:${MEMBER}`];
+/** Names and values of tags. The last call has three; with a limit on each that is one too many. */
+const TAG_NAMES = ['customer', 'project', 'agent'] as const;
+const TAGS_OF_CALLS = [
+  'customer=1',
+  'customer=2',
+  'customer=1 project=a',
+  'agent=x customer=2',
+  'agent=x customer=1 project=a',
+];
+/** What Postgres has of each value. It is always the same, so that both ledgers read the same. */
+const TAGS: TagSettings = {
+  ...{ idleMs: 0, most: 2 },
+  readTags: async (scopes) =>
+    scopes.map((scope) => ({
+      ...{ scope, rev: 1, limits: scope.endsWith('customer=2') ? { total: 400n } : {} },
+      spending: spentInAll(scope.endsWith('x') ? 0n : 50n),
+    })),
+};
 const CREDIT_IDS = Array.from({ length: 10 }, newId);
 const FUNDS = 1_000n;
 
@@ -97,6 +116,7 @@ const reserve = command(
     lifetimeMs: fc.constantFrom(undefined, 0, 3_600_000),
     tokens: fc.constantFrom(0, 1, 2, 3, 4, 9),
     intent: anyIntent,
+    tags: fc.constantFrom(undefined, ...TAGS_OF_CALLS),
   }),
   (ledger, { payer: who, intent, minE8, ...request }) =>
     ledger.reserve({
@@ -194,6 +214,28 @@ const setScope = command(
   }),
   (ledger, request) => ledger.setScope({ accountId: FIRST, name: `rev ${request.rev}`, ...request }),
 );
+const setTag = command(
+  'setTag',
+  fc.record({
+    accountId: fc.constantFrom(FIRST, ...ACCOUNTS),
+    tag: fc.constantFrom(...TAG_NAMES, 'customer=1', 'customer=2'),
+    rev: anyRev,
+    limits: fc.record({ total: limit, day: limit, week: limit, month: limit }),
+    isLimited: fc.constantFrom(true, true, true, false),
+  }),
+  (ledger, { accountId, tag, ...request }) =>
+    ledger.setScope({ accountId, scope: `g:${accountId}:${tag}`, name: tag, ...request }),
+);
+/** Lets the idle tags of an account leave, after Postgres has received all entries. */
+const leave = command(
+  'leave',
+  fc.record({ accountId: fc.constantFrom(FIRST, ...ACCOUNTS) }),
+  async (ledger, { accountId }) => {
+    const shard = shardOf(accountId);
+    await ledger.trimOutbox(shard, (await ledger.readOutbox([shard], 1_000)).get(shard) ?? []);
+    return ledger.expire({ accountId, keyId: '' }, `g ${accountId}`);
+  },
+);
 const restore = command(
   'restore',
   fc.record({
@@ -243,9 +285,9 @@ const restore = command(
         scopes:
           who.accountId !== FIRST
             ? []
-            : SCOPES.slice(1).map((scope) => ({
+            : [...SCOPES.slice(1), `g:${FIRST}:customer`, `g:${FIRST}:customer=1`].map((scope) => ({
                 ...{ accountId: FIRST, scope, name: 'team', rev, limits: { total: limits.limitE8 } },
-                spending: spentInAll(100n),
+                ...{ isLimited: true, spending: spentInAll(100n) },
               })),
       },
     ]);
@@ -328,7 +370,10 @@ const age = command(
 );
 
 const moreCommands = [reserve, settle, renew].map((arbitrary) => ({ weight: 3, arbitrary }));
-const rareCommands = [setAccount, setKey, setScope, restore, trim].map((arbitrary) => ({ weight: 1, arbitrary }));
+const rareCommands = [setAccount, setKey, setScope, setTag, leave, restore, trim].map((arbitrary) => ({
+  weight: 1,
+  arbitrary,
+}));
 const mixed = fc.array(
   fc.oneof(
     { weight: 10, arbitrary: reserve },
@@ -415,7 +460,7 @@ describe('the ledger in Redis and the reference model', () => {
     assert.ok(redis instanceof Redis);
     redis.options.commandTimeout = 30_000;
     // Recalls do not wait: both ledgers answer at once that the money is with nodes.
-    const ledger = Object.assign(new RedisLedger({ redis, recallWaitMs: 0 }), {
+    const ledger = Object.assign(new RedisLedger({ redis, recallWaitMs: 0, ...TAGS }), {
       age: (ms: number) => ageIn(redis, ms),
     });
     let count = 0;
@@ -435,6 +480,11 @@ describe('the ledger in Redis and the reference model', () => {
           rev: 0,
           limits: index === 0 ? { day: 20_000n } : {},
         });
+      for (const tag of TAG_NAMES.slice(0, 2))
+        await each.setScope({
+          ...{ accountId: FIRST, scope: `g:${FIRST}:${tag}`, name: tag, rev: 0 },
+          ...{ limits: { day: 300n }, isLimited: true },
+        });
       for (const [index, who] of PAYERS.entries()) {
         const limits = { limitE8: index === 1 ? 1_500n : undefined, ...(index === 2 ? { callsPerMinute: 1 } : {}) };
         const settings = settingsOf({ name: '', ...(index < 2 && { teamId: TEAM, memberId: MEMBER }) });
@@ -449,7 +499,7 @@ describe('the ledger in Redis and the reference model', () => {
 
     const property = fc.asyncProperty(commands, async (list) => {
       await redis.flushdb();
-      const model = new ModelLedger({ now: () => NOW });
+      const model = new ModelLedger({ now: () => NOW, ...TAGS });
       await prepare(ledger);
       await prepare(model);
       for (const each of list) {
@@ -469,7 +519,7 @@ describe('the ledger in Redis and the reference model', () => {
     }
     assert.ok(count >= 2_000, `only ${count} commands were run`);
     const usual = ['reserve: reserved', 'reserve: insufficient_balance', 'settle: settled'];
-    const limited = ['account', 'team', 'member', 'key'].map((kind) => `reserve: limit_exceeded of the ${kind}`);
+    const limited = ['account', 'team', 'member', 'tag', 'key'].map((kind) => `reserve: limit_exceeded of the ${kind}`);
     for (const word of [
       ...usual,
       ...limited,
@@ -479,6 +529,8 @@ describe('the ledger in Redis and the reference model', () => {
       'roll: rolled',
       'renew: insufficient_balance',
       'reserve: rate_limited',
+      'reserve: too_many_tags',
+      'reserve: too_many_limited_tags',
       'reserve: intent_conflict',
       'reserve: intent_open',
       'reserve: intent_charged',

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import type { Knex } from 'knex';
 import { newId } from '../../../core/base/ids';
-import type { KeySettings, Payer } from '../../../core/ledger/ledger';
+import type { KeySettings, Payer, SetScopeRequest } from '../../../core/ledger/ledger';
+import { readScopeRow } from '../../../core/ledger/scope-rows';
+import { type LimitWindow, tagScope } from '../../../core/ledger/scopes';
 import { hashOf } from './ledger-fixture';
 
 /** Writes account and key to Postgres as the operator interface does. */
@@ -33,6 +35,26 @@ export async function insertTeam(
   await database('users').insert(user);
   await database('api_keys').where({ id: keyId }).update({ team_id: teamId, member_id: memberId });
   return { team: `t:${teamId}`, member: `m:${memberId}` };
+}
+
+/** Writes a budget of a tag to Postgres as the operator interface does. Returns what the ledger is told. */
+export async function insertTagBudget(
+  database: Knex,
+  accountId: string,
+  { tag, value, window, limitE8 }: { tag: string; value?: string; window: LimitWindow; limitE8: bigint },
+): Promise<readonly SetScopeRequest[]> {
+  const name = tagScope(accountId, tag);
+  const scopes = value === undefined ? [name] : [name, `${name}=${value}`];
+  const budget = { id: newId(), account_id: accountId, scope: scopes.at(-1), tag, value, window };
+  await database('budgets').insert({ ...budget, limit_e8: limitE8.toString() });
+  const requests: SetScopeRequest[] = [];
+  for (const scope of scopes) {
+    await database('scopes').insert({ scope, account_id: accountId }).onConflict('scope').ignore();
+    await database('scopes').where({ scope }).increment('rev', 1);
+    const request = await readScopeRow(database, scope);
+    if (request !== undefined) requests.push(request);
+  }
+  return requests;
 }
 
 /** Returns what Postgres says that scopes have spent, by scope and day. */

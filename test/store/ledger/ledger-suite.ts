@@ -27,6 +27,7 @@ import {
   usageRecord,
 } from './ledger-fixture';
 import { scopesSuite } from './scopes-suite';
+import { tagsSuite } from './tags-suite';
 
 const NOTHING_SPENT = { spending: NO_SPENDING, scopes: [] } as const;
 
@@ -61,6 +62,7 @@ export function ledgerSuite(name: string, make: () => Promise<Ledger>): void {
     const closing = (payer: Payer, rid: string) => ({ ...payer, rid, record: JSON.stringify(usageRecord(payer)) });
 
     scopesSuite(() => ledger);
+    tagsSuite(() => ledger);
 
     describe('a reserve', () => {
       for (const [what, amountE8, outcome] of [

@@ -3,10 +3,19 @@ import { newId } from '../../../core/base/ids';
 import { CLOSED_MS, INTENT_MS } from '../../../core/ledger/ledger';
 import { MemoryLedger } from '../../../core/ledger/memory-ledger';
 import { shardOf } from '../../../core/ledger/shard';
-import { assertIncludes, fundedPayer, holding, keyRequest, reserveRequest, settingsOf } from './ledger-fixture';
+import {
+  assertIncludes,
+  fundedPayer,
+  holding,
+  keyRequest,
+  reserveRequest,
+  settingsOf,
+  tagSettings,
+  testTags,
+} from './ledger-fixture';
 import { ledgerSuite } from './ledger-suite';
 
-ledgerSuite('in the process', async () => new MemoryLedger());
+ledgerSuite('in the process', async () => new MemoryLedger(tagSettings(testTags)));
 
 describe('the ledger in memory', () => {
   it('resets the sums of a day and a month when the next begins, and refills limits per minute evenly', async () => {

@@ -7,7 +7,8 @@ import { MemoryLedger } from '../../../core/ledger/memory-ledger';
 import { resendCredits } from '../../../core/ledger/outbox/credits';
 import { shipShards } from '../../../core/ledger/outbox/ship';
 import { ensureReady, recover, registerHoldSource } from '../../../core/ledger/recovery';
-import { dayNumberOf, type SpendingLimits } from '../../../core/ledger/scopes';
+import { readTagStates } from '../../../core/ledger/scope-rows';
+import { dayNumberOf, type SpendingLimits, tagScope } from '../../../core/ledger/scopes';
 import { ALL_SHARDS, shardOf } from '../../../core/ledger/shard';
 import { checkRedis, connectRedis } from '../../../core/storage/redis';
 import { DATABASES, quiet, type TestDatabase } from '../../support/databases';
@@ -22,9 +23,11 @@ import {
   openRedisLedger,
   reserveRequest,
   settingsOf,
+  tagSettings,
+  testTags,
   usageRecord,
 } from './ledger-fixture';
-import { insertCredit, insertPayer, insertTeam, readChain } from './ledger-rows';
+import { insertCredit, insertPayer, insertTagBudget, insertTeam, readChain } from './ledger-rows';
 
 let redisUrl = '';
 const openRedis = async () => {
@@ -47,7 +50,11 @@ const LEDGERS: readonly { name: string; open(): Promise<Ledger>; lose(ledger: Le
       return ledger;
     },
   },
-  { name: 'in the process', open: async () => new MemoryLedger(), lose: async () => new MemoryLedger() },
+  {
+    name: 'in the process',
+    open: async () => new MemoryLedger(tagSettings(testTags)),
+    lose: async () => new MemoryLedger(tagSettings(testTags)),
+  },
 ];
 
 for (const database of DATABASES) {
@@ -160,6 +167,40 @@ for (const database of DATABASES) {
         // A change with an older revision than that of Postgres is not applied.
         await ledger.setScope({ ...request(team, 'a team', {}), rev: 2 });
         assert.deepEqual(await look(), before);
+      });
+
+      it('restores the limits of tags, whose values come back with the next calls and what they have spent', async () => {
+        testTags.forget().from = (scopes) => readTagStates(knex, scopes);
+        const payer = await fund(1_000n);
+        const { accountId } = payer;
+        const budgets = [
+          { tag: 'customer', window: 'day', limitE8: 100n },
+          { tag: 'customer', value: '2', window: 'total', limitE8: 70n },
+          { tag: 'project', value: 'a', window: 'month', limitE8: 60n },
+        ] as const;
+        for (const budget of budgets)
+          for (const request of await insertTagBudget(knex, accountId, budget)) await ledger.setScope(request);
+        const ask = (amountE8: bigint, tags: string) => ledger.reserve(reserveRequest(payer, amountE8, { tags }));
+        for (const tags of ['customer=1 project=a', 'customer=2', 'agent=x']) {
+          const spent = reserveRequest(payer, 50n, { tags });
+          await ledger.reserve(spent);
+          await ledger.settle({ ...payer, rid: spent.rid, costE8: 50n, record: JSON.stringify(usageRecord(payer)) });
+        }
+        await ship();
+        ledger = await lose(ledger);
+        await ensureReady({ ledger, database: knex, log: quiet });
+        assert.deepEqual(await ledger.listTags(accountId), []);
+        for (const [tags, leftE8] of [
+          ['customer=1', 50n],
+          ['customer=2', 20n],
+          ['customer=3', 100n],
+          ['project=a', 10n],
+        ] as const)
+          assertIncludes(await ask(leftE8 + 1n, tags), { outcome: 'limit_exceeded', availableE8: leftE8 });
+        assertIncludes(await ask(10n, 'customer=1 project=a'), { outcome: 'reserved' });
+        assertIncludes(await ask(500n, 'project=b agent=x'), { outcome: 'reserved' });
+        const state = await ledger.readScope(accountId, tagScope(accountId, 'project=b'));
+        assert.deepEqual([state?.heldE8, state?.spending.spentE8.total], [500n, 0n]);
       });
 
       it('restores a day, a week from Monday and a month of UTC that end on the last day with a charge', async () => {

@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis';
 import type { OutboxEntry } from '../../../core/ledger/ledger';
-import { readEntry, type StreamEntry, writeLimits } from '../../../core/ledger/redis/fields';
-import { chainOf, dayNumberOf, LIMIT_WINDOWS, scopesOf } from '../../../core/ledger/scopes';
+import { readEntry, type StreamEntry, writeLimits, writeNameLimits } from '../../../core/ledger/redis/fields';
+import { chainOf, dayNumberOf, LIMIT_WINDOWS, scopesOf, tagOf } from '../../../core/ledger/scopes';
 import type { ModelAllowance, ModelLedger } from '../../support/model-ledger';
 
 /** Everything that a ledger stores, in the terms of Redis, without values that always differ: entry ids and clocks. */
@@ -36,6 +36,7 @@ export async function dumpRedis(redis: Redis): Promise<LedgerDump> {
       for (const [rid, deadline] of pairsOf(values)) deadlines[rid] = Number(deadline) <= now + 60_000;
     else if (name === 'ob')
       outbox.push(...(values as StreamEntry[]).map(readEntry).map((entry) => withoutTimes(entry, now)));
+    else if (name.startsWith('tags:')) hashes[name] = members(values.filter((_, index) => index % 2 === 0));
     else if (name.startsWith('io:')) hashes[name] = inOrder(values.filter((_, index) => index % 2 === 0));
     else {
       const { account, ...others } = Object.fromEntries(pairsOf(values));
@@ -60,7 +61,18 @@ export function dumpMemory(model: ModelLedger, now: number): LedgerDump {
     const sums = { status, available: availableE8, held: heldE8, posted: postedE8, seq };
     const own = [...(model.allowances.get(id) ?? [])];
     const fields = Object.fromEntries(own.map(([generation, al]) => [`al:${generation}`, allowanceText(al)]));
-    const others = { ...scopeFields(model, `a:${id}`), lost_until: model.lostUntil.get(id), account: undefined };
+    const { names, rev: tagsRev, usedAt } = snapshot.tagsOf(id);
+    const limited = [...names].map(
+      ([name, { rev, limits }]) => `${name} ${rev} ${writeNameLimits(limits ?? {}, limits !== undefined)}`,
+    );
+    const tags = { tags: limited.join(' ') || undefined, tags_rev: tagsRev };
+    const others = {
+      ...scopeFields(model, `a:${id}`),
+      ...tags,
+      lost_until: model.lostUntil.get(id),
+      account: undefined,
+    };
+    if (usedAt.size > 0) hashes[`tags:${id}`] = members([...usedAt.keys()]);
     hashes[`a:${id}`] = withoutZeros(relative(texts({ ...others, ...sums, ...fields }), now));
   }
   for (const [id, key] of snapshot.keys) {
@@ -99,12 +111,20 @@ export function dumpMemory(model: ModelLedger, now: number): LedgerDump {
   return {
     hashes,
     deadlines: Object.fromEntries(
-      [...snapshot.deadlines, ...[...model.lookAt].map(([id, at]): [string, number] => [`a ${id}`, at])].map(
-        ([rid, deadline]) => [rid, deadline <= now + 60_000],
-      ),
+      [...snapshot.deadlines, ...lookedAt(model)].map(([rid, deadline]) => [rid, deadline <= now + 60_000]),
     ),
     outbox: snapshot.outbox.map((entry) => withoutTimes(entry, now)).sort(byRid),
   };
+}
+
+/** Returns when the allowances and the tags of accounts are looked at. */
+function lookedAt(model: ModelLedger): readonly [string, number][] {
+  const { accounts, tagsOf } = model.snapshot();
+  const ofTags = [...accounts.keys()].flatMap((id): [string, number][] => {
+    const { lookAt } = tagsOf(id);
+    return lookAt === undefined ? [] : [[`g ${id}`, lookAt]];
+  });
+  return [...ofTags, ...[...model.lookAt].map(([id, at]): [string, number] => [`a ${id}`, at])];
 }
 
 /** Returns the fields that the hash of every scope has. */
@@ -112,10 +132,12 @@ function scopeFields(model: ModelLedger, name: string): Record<string, string | 
   const scope = model.snapshot().scopes.get(name);
   if (scope === undefined) return {};
   const { accountId, limits, heldE8, spending, rev, name: shown } = scope;
+  const isTag = tagOf(name) !== undefined;
   const own = [...(model.allowances.get(accountId)?.values() ?? [])].filter(({ state }) => state === 'live');
   const isUnder = ({ scopes, keyId }: ModelAllowance) => chainOf(accountId, scopes, keyId).includes(name);
   return {
-    account: accountId,
+    account: isTag ? undefined : accountId,
+    open: isTag ? model.snapshot().tagsOf(accountId).open.get(name) : undefined,
     held: heldE8,
     spent: spending.spentE8.total,
     windows: [spending.day, ...LIMIT_WINDOWS.slice(1).map((window) => spending.spentE8[window])].join(' '),
@@ -126,6 +148,11 @@ function scopeFields(model: ModelLedger, name: string): Record<string, string | 
     free: model.freeOf(accountId, name),
     recall_until: model.recalledUntil.get(name),
   };
+}
+
+/** Lists scopes of tags. The scores in Redis are times. */
+function members(names: readonly unknown[]): Record<string, string> {
+  return { members: [...names].sort().join(' ') };
 }
 
 /** Lists Idempotency-Keys, oldest first. The scores in Redis are times. */
@@ -165,7 +192,7 @@ function timeSeen(atMs: number, nowMs: number): string {
 }
 
 /** The fields that Redis writes only with the first allowance, charge or change of limits. */
-const LATE_FIELDS = ['al_live', 'free', 'spent', 'held', 'rev', 'name', 'windows'];
+const LATE_FIELDS = ['open', 'tags_rev', 'al_live', 'free', 'spent', 'held', 'rev', 'name', 'windows'];
 
 /** Drops zeros and empty texts of fields that Redis does not write from the beginning. */
 function withoutZeros(hash: Record<string, string>): Record<string, string> {

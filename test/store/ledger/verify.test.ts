@@ -8,6 +8,8 @@ import { MemoryLedger } from '../../../core/ledger/memory-ledger';
 import { shipShards } from '../../../core/ledger/outbox/ship';
 import { startShipper } from '../../../core/ledger/outbox/shipper';
 import { accountPrefix } from '../../../core/ledger/redis/keys';
+import { readTagStates } from '../../../core/ledger/scope-rows';
+import { tagScope } from '../../../core/ledger/scopes';
 import { shardOf } from '../../../core/ledger/shard';
 import { INVARIANTS, type Invariant } from '../../../core/ledger/verify/invariants';
 import { verify, verifyOutbox } from '../../../core/ledger/verify/verify';
@@ -22,9 +24,10 @@ import {
   openRedisLedger,
   reserveRequest,
   settingsOf,
+  testTags,
   usageRecord,
 } from './ledger-fixture';
-import { insertCredit, insertPayer, insertTeam } from './ledger-rows';
+import { insertCredit, insertPayer, insertTagBudget, insertTeam } from './ledger-rows';
 
 /** An account with a credit of 1,000 (entry 1), calls of 100 and 200 (entries 2 and 3) and an open hold of 50. */
 interface Customer {
@@ -48,8 +51,8 @@ async function newCustomer(ledger: Ledger, database: Knex): Promise<Customer> {
   return { payer, rids, open: open.rid };
 }
 
-async function spend(ledger: Ledger, payer: Payer, costE8: bigint): Promise<string> {
-  const request = reserveRequest(payer, costE8);
+async function spend(ledger: Ledger, payer: Payer, costE8: bigint, tags?: string): Promise<string> {
+  const request = reserveRequest(payer, costE8, { tags });
   assert.equal((await ledger.reserve(request)).outcome, 'reserved');
   await ledger.settle({ ...payer, rid: request.rid, costE8, record: recordNow(payer) });
   return request.rid;
@@ -322,6 +325,38 @@ describe('verification of the ledger', () => {
       await redis.hincrby(inRedis, 'spent', 1);
       assert.deepEqual(await find(), [{ invariant: 'spent_differs', scope: team, expected: '67', found: '68' }]);
     });
+  });
+
+  it('compares the tags that the ledger counts now with their entries and holds, and the sums of Postgres of all', async () => {
+    testTags.forget().from = (scopes) => readTagStates(database, scopes);
+    const { payer } = await newCustomer(ledger, database);
+    const { accountId } = payer;
+    const [request] = await insertTagBudget(database, accountId, { tag: 'customer', window: 'day', limitE8: 900n });
+    assert.ok(request !== undefined);
+    await ledger.setScope(request);
+    const ship = () => shipShards({ ledger, database, log: quiet }, [shardOf(accountId)]);
+    const find = async () =>
+      (await look(ledger, database, accountId)).map(({ invariant, scope, expected, found }) => ({
+        ...{ invariant, scope, expected, found },
+      }));
+    const [one, two] = [tagScope(accountId, 'customer=1'), tagScope(accountId, 'customer=2')];
+    await spend(ledger, payer, 60n, 'agent=a customer=1');
+    await spend(ledger, payer, 5n, 'customer=2');
+    await ship();
+    await ledger.expire({ accountId, keyId: '' }, `g ${accountId}`);
+    assert.deepEqual(await ledger.listTags(accountId), []);
+    await spend(ledger, payer, 7n, 'customer=1');
+    await ledger.reserve(reserveRequest(payer, 30n, { facts: recordNow(payer), tags: 'customer=1' }));
+    assert.deepEqual(await find(), []);
+    await setSpending(two, 6);
+    const summed = { invariant: 'scope_sum_differs', scope: two, expected: '5', found: '6' };
+    await redis.hincrby(`${accountPrefix(accountId)}${one}`, 'spent', -1);
+    await redis.hincrby(`${accountPrefix(accountId)}${one}`, 'held', 1);
+    assert.deepEqual(await find(), [
+      summed,
+      { invariant: 'scope_holds_differ', scope: one, expected: '30', found: '31' },
+      { invariant: 'spent_differs', scope: one, expected: '67', found: '66' },
+    ]);
   });
 
   it('includes entries that are in the outbox and not yet in Postgres', async () => {
