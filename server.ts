@@ -34,6 +34,7 @@ import { followRevisions } from './core/configuration/revisions';
 import { CredentialRotation } from './core/configuration/rotating-credential';
 import { databaseSource, fileSource, type ReadHere } from './core/configuration/source';
 import { problemText } from './core/configuration/yaml-file';
+import { raiseUpstreamEvents } from './core/events/upstream-events';
 import { withConfiguration } from './core/gateway/gateway';
 import type { Policy } from './core/gateway/policy';
 import { ejectionRules } from './core/health/ejection';
@@ -71,6 +72,7 @@ import { readWorkers, runWorkers } from './core/serving/workers';
 import type { SocketSettings } from './core/sockets/client-sockets';
 import { checkDatabase, migrate, openDatabase } from './core/storage/database';
 import { openTracing } from './core/traces/open-tracing';
+import { startDeliveries } from './core/webhooks/deliver';
 import { type Egress, openEgress } from './core/wire/egress';
 
 /** The project's folder, even when this file runs from dist. */
@@ -178,7 +180,7 @@ async function openMoney({ env, dataFolder, system }: Files, { database }: Store
       ? keep(new AllowanceLedger({ inner: store, spool, log, nudge: (accountId) => shipper.nudge(accountId) }))
       : undefined;
   const calls = taken ?? ledger;
-  const outbox = keep(startOutboxWatch({ ledger, shipper, log }));
+  const outbox = keep(startOutboxWatch({ ledger, shipper, database, log }));
   const stopKeyAboveE8 = parseUsd(system.excess.stopKeyAboveUsd.toFixed(8));
   keep(startSweeper({ ledger, calls, database, log, stopKeyAboveE8 }));
   keep(startUsageRollUp({ database, log }));
@@ -204,6 +206,7 @@ async function openGateway(files: Files, stores: Stores, money: Money, { keep }:
   keep(egress, () => egress.close());
   const health = new UpstreamHealth({ rules: ejectionRules(system.ejection) });
   exposeUpstreams(health);
+  raiseUpstreamEvents(health, database, log);
   if (redis !== undefined) keep(startHealthExchange({ redis, health, log }), (stop) => stop());
   const rotation = keep(new CredentialRotation(log));
   (await rotation.prepare(live.current.catalog))();
@@ -240,7 +243,9 @@ async function openGateway(files: Files, stores: Stores, money: Money, { keep }:
   refuseShortToken(env['ADMIN_TOKEN'], live.current.gateway.admin.host);
   const adminToken = readAdminToken(env['ADMIN_TOKEN'], dataFolder);
   const operators = new Operators({ adminToken: adminToken.token, database, proxies, log });
-  const ofPlugins = { dataFolder, proxies, liveConfiguration: live, configurationSource: source };
+  const webhookRules = system.webhooks;
+  if (role !== 'gateway') keep(await startDeliveries({ database, egress, rules: webhookRules, log }));
+  const ofPlugins = { webhookRules, dataFolder, proxies, liveConfiguration: live, configurationSource: source };
   const forPlugins = withConfiguration(
     { ...parts, ...ofPlugins, operators, changeChecks: [], routes: () => routes },
     () => live.current,

@@ -14,6 +14,7 @@ export const ACCOUNT: Of<'GET /admin/v1/accounts/{accountId}'> = {
   'balance USD': ({ balanceUsd }) => balanceUsd,
   'available USD': ({ availableUsd }) => availableUsd,
   markup: ({ markup }) => markup,
+  'low below USD': ({ balanceLowUsd }) => balanceLowUsd,
   created: ({ createdAt }) => createdAt,
 };
 
@@ -85,6 +86,29 @@ function left({ limitUsd, spentUsd, heldUsd }: Answers['GET /admin/v1/budgets/{b
   if (spentUsd === null || heldUsd === null) return null;
   return formatUsd(parseUsd(limitUsd) - parseUsd(spentUsd) - parseUsd(heldUsd));
 }
+
+export const EVENT: Of<'GET /admin/v1/events'> = {
+  ...same('sequence', 'type'),
+  account: ({ accountId }) => accountId,
+  time: ({ timestamp }) => timestamp,
+  data: ({ data }) => JSON.stringify(data),
+};
+
+export const WEBHOOK: Of<'PATCH /admin/v1/webhooks/{webhookId}'> = {
+  ...same('id', 'url', 'status'),
+  types: ({ types }) => types?.join(', ') ?? 'all',
+  created: ({ createdAt }) => createdAt,
+};
+
+export const DELIVERY: Of<'GET /admin/v1/webhooks/{webhookId}/deliveries'> = {
+  id: ({ id }) => id,
+  event: ({ eventId }) => eventId,
+  ...same('type', 'status', 'attempts'),
+  'answered with': ({ responseStatus }) => responseStatus,
+  error: ({ error }) => error,
+  'next attempt': ({ nextAttemptAt }) => nextAttemptAt,
+  created: ({ createdAt }) => createdAt,
+};
 
 export const SANDBOX: Of<'GET /admin/v1/sandboxes'> = {
   id: ({ id }) => id,

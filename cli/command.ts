@@ -21,16 +21,20 @@ export function sessions(environment: Environment, output: Omit<Output, 'json'>)
   });
 }
 
-function withListOptions(command: Command): Command {
-  return command
-    .option('--limit <count>', 'how many to list, up to 1000 (default 100)')
-    .option('--cursor <cursor>', 'continue after the end of the previous list');
+function addListOptions(command: Command, pages: Pages): void {
+  command.option('--limit <count>', 'how many to list, up to 1000 (default 100)');
+  if (pages === 'after') command.option('--after <sequence>', 'only events after this number');
+  else command.option('--cursor <cursor>', 'continue after the end of the previous list');
 }
 
 /** Prints a note that the list has more pages, for people. Programs read `nextCursor` instead. */
-function noteMore(output: Output, { nextCursor }: { readonly nextCursor: string | null }): void {
-  if (!output.json && nextCursor !== null) output.note(`More entries: --cursor ${nextCursor}`);
+function noteMore(output: Output, { nextCursor }: { readonly nextCursor: string | null }, pages?: Pages): void {
+  const option = pages === 'after' ? '--after' : '--cursor';
+  if (!output.json && nextCursor !== null) output.note(`More entries: ${option} ${nextCursor}`);
 }
+
+/** How a list continues: after the cursor of its last page, or after the number of the last event. */
+type Pages = true | 'after';
 
 /** A route of the admin API, by its method and path. */
 export type AdminRoute = keyof Answers & `${string} /admin/v1/${string}`;
@@ -42,8 +46,8 @@ type Options = Readonly<Record<string, unknown>>;
 
 interface More<R extends AdminRoute> {
   readonly options?: readonly Option[];
-  /** Whether the list is paginated. The verb then has the options --limit and --cursor. */
-  readonly pages?: true;
+  /** How the list is paginated, if it is. The verb then has the options --limit, and --cursor or --after. */
+  readonly pages?: Pages;
   /** Returns the query of a GET request from the options. Default: the options themselves. */
   readonly query?: (options: Options) => Options;
   /** Returns the body of a POST, PUT or PATCH request from the options and from the arguments that are not in the path. Default: empty. */
@@ -65,7 +69,7 @@ export function verb<R extends AdminRoute>(
   const [method = '', path = ''] = route.replace('/admin/v1', '').split(' ');
   return (noun, open) => {
     const command = noun.command(usage).description(summary);
-    if (pages) withListOptions(command);
+    if (pages !== undefined) addListOptions(command, pages);
     for (const option of options) command.addOption(option);
     command.action(async (...given: unknown[]) => {
       const self = given.pop() as Command;
@@ -78,16 +82,16 @@ export function verb<R extends AdminRoute>(
         method === 'GET' ? withQuery(filled, (query?.(chosen) ?? chosen) as Readonly<Record<string, string>>) : filled,
         ['POST', 'PUT', 'PATCH'].includes(method) ? (body?.(chosen, ...words) ?? {}) : undefined,
       );
-      await show(output, members === undefined ? answer : pick(answer, members), columns);
+      await show(output, members === undefined ? answer : pick(answer, members), columns, pages);
       after?.(answer, output);
     });
   };
 }
 
-async function show<T>(output: Output, answer: object, columns: Columns<T>): Promise<void> {
+async function show<T>(output: Output, answer: object, columns: Columns<T>, pages?: Pages): Promise<void> {
   if (!('items' in answer)) return showOne(output, answer as T, columns);
   await showList(output, answer as { items: readonly T[] }, columns);
-  if ('nextCursor' in answer) noteMore(output, answer as { nextCursor: string | null });
+  if ('nextCursor' in answer) noteMore(output, answer as { nextCursor: string | null }, pages);
 }
 
 function pick<T extends object>(item: T, members: readonly (keyof T)[]): object {

@@ -44,7 +44,7 @@ import { exportUsage, FILTERS, filtersOf, showTags, usageTotals } from './usage'
 import { createUser, setPassword } from './users';
 
 const { ACCOUNT, BALANCE, KEY, USER, SANDBOX, ORPHAN, PLACE, UPSTREAM, TEST, ROLLOUT, RECORD, ATTEMPT } = columns;
-const { MEMBER, INVITATION, TEAM, BUDGET, TOKEN, CHANGE, REVISION, ACTIVE_REVISION } = columns;
+const { MEMBER, INVITATION, TEAM, BUDGET, EVENT, WEBHOOK, DELIVERY, TOKEN, CHANGE, REVISION, ACTIVE_REVISION } = columns;
 
 const PAGES = { pages: true } as const;
 const option = (flags: string, summary: string) => new Option(flags, summary);
@@ -70,6 +70,64 @@ interface Noun {
   readonly verbs: readonly Verb[];
 }
 
+const WEBHOOK_VERBS: readonly Verb[] = [
+  verb(
+    'POST /admin/v1/accounts/{accountId}/webhooks',
+    'create <account> <url>',
+    'create a webhook; its secret is shown only once',
+    { ...WEBHOOK, secret: ({ secret }) => secret },
+    {
+      options: [option('--types <types...>', 'the types of events that it receives; default: all')],
+      body: ({ types }, url) => ({ url, types }),
+      after: (_webhook, { note }) => note('Store the secret now: it cannot be shown again.'),
+    },
+  ),
+  verb(
+    'GET /admin/v1/accounts/{accountId}/webhooks',
+    'list <account>',
+    'list the webhooks of an account, newest first',
+    WEBHOOK,
+    PAGES,
+  ),
+  ...(['enable', 'disable'] as const).map((name) =>
+    verb(
+      'PATCH /admin/v1/webhooks/{webhookId}',
+      `${name} <webhook>`,
+      { enable: 'enable a webhook: it continues with what is pending', disable: 'disable a webhook' }[name],
+      WEBHOOK,
+      { body: () => ({ status: name === 'enable' ? 'active' : 'disabled' }) },
+    ),
+  ),
+  verb(
+    'POST /admin/v1/webhooks/{webhookId}/rotate',
+    'rotate <webhook>',
+    'give a webhook a new secret; it is shown only once',
+    { ...WEBHOOK, secret: ({ secret }) => secret },
+    {
+      options: [
+        option('--grace <time>', 'how long the previous secret signs too, such as 24h or 7d; 0 ends it').default('24h'),
+      ],
+      body: ({ grace }) => ({ graceSeconds: toSeconds(String(grace)) }),
+      after: (_webhook, { note }) => note('Store the secret now: it cannot be shown again.'),
+    },
+  ),
+  verb('POST /admin/v1/webhooks/{webhookId}/test', 'test <webhook>', 'send a signed test event', DELIVERY),
+  verb(
+    'GET /admin/v1/webhooks/{webhookId}/deliveries',
+    'deliveries <webhook>',
+    'list what a webhook has received or is about to, newest first',
+    DELIVERY,
+    PAGES,
+  ),
+  verb(
+    'POST /admin/v1/webhooks/{webhookId}/deliveries/{deliveryId}/redeliver',
+    'redeliver <webhook> <delivery>',
+    'send a delivery again, with the same id and body',
+    DELIVERY,
+  ),
+  verb('DELETE /admin/v1/webhooks/{webhookId}', 'remove <webhook>', 'remove a webhook with its deliveries', WEBHOOK),
+];
+
 /** All nouns with their verbs, in the order of the help. A verb has its own file if it makes more than one request or prints more than one table. */
 export const NOUNS: Readonly<Record<string, Noun>> = {
   accounts: {
@@ -86,14 +144,19 @@ export const NOUNS: Readonly<Record<string, Noun>> = {
       verb(
         'PATCH /admin/v1/accounts/{accountId}',
         'update <account>',
-        'rename an account, or change the markup of its keys',
+        'rename an account, or change the markup of its keys or the balance that counts as low',
         ACCOUNT,
         {
           options: [
             option('--name <name>', 'its new name'),
             option('--markup <markup>', 'a factor such as 1.25, or a list under customerPrices; "none" removes it'),
+            option('--balance-low <usd>', 'tell the account each time its balance falls below this; "none" removes it'),
           ],
-          body: ({ name, markup }) => someOf({ name, markup: orNull(markup) }, 'Give --name or --markup.'),
+          body: ({ name, markup, balanceLow }) =>
+            someOf(
+              { name, markup: orNull(markup), balanceLowUsd: orNull(balanceLow) },
+              'Give --name, --markup or --balance-low.',
+            ),
         },
       ),
       verb(
@@ -312,6 +375,16 @@ export const NOUNS: Readonly<Record<string, Noun>> = {
       verb('DELETE /admin/v1/budgets/{budgetId}', 'remove <budget>', 'remove a budget: its limit ends', BUDGET),
     ],
   },
+  events: {
+    summary: 'what accounts and operators are alerted to',
+    verbs: [
+      verb('GET /admin/v1/events', 'list', 'list events of operators and of all accounts, oldest first', EVENT, {
+        pages: 'after',
+        options: [option('--account <id>', 'only those of this account')],
+      }),
+    ],
+  },
+  webhooks: { summary: 'addresses that receive the events of an account', verbs: WEBHOOK_VERBS },
   sandboxes: {
     summary: 'sandboxes of all accounts, their places, and orphaned instances at suppliers',
     verbs: [

@@ -22,6 +22,7 @@ CREATE TABLE accounts (
   changed_at timestamp with time zone DEFAULT CURRENT_TIMESTAMP NOT NULL,
   excess_e8 bigint DEFAULT '0'::bigint NOT NULL,
   markup text,
+  balance_low_e8 bigint,
   CONSTRAINT accounts_pkey PRIMARY KEY (id),
   CONSTRAINT accounts_status_check CHECK ((status = ANY (ARRAY['active'::text, 'frozen'::text])))
 );
@@ -52,8 +53,8 @@ CREATE TABLE api_keys (
   excess_e8 bigint DEFAULT '0'::bigint NOT NULL,
   team_id uuid,
   member_id uuid,
-  required_tags jsonb,
   member_until timestamp with time zone,
+  required_tags jsonb,
   CONSTRAINT api_keys_pkey PRIMARY KEY (id),
   CONSTRAINT api_keys_hash_unique UNIQUE (hash),
   CONSTRAINT api_keys_account_id_foreign FOREIGN KEY (account_id) REFERENCES accounts(id),
@@ -62,6 +63,7 @@ CREATE TABLE api_keys (
 );
 CREATE INDEX api_keys_account_id_id_index ON api_keys USING btree (account_id, id);
 CREATE INDEX api_keys_excess_index ON api_keys USING btree (id) WHERE ((excess_e8 > 0) AND (status = 'active'::text));
+CREATE INDEX api_keys_expiring ON api_keys USING btree (expires_at) WHERE ((expires_at IS NOT NULL) AND (status = 'active'::text));
 CREATE INDEX api_keys_member_id_index ON api_keys USING btree (member_id);
 CREATE INDEX api_keys_team_id_index ON api_keys USING btree (team_id);
 
@@ -173,6 +175,32 @@ CREATE TABLE credits (
   CONSTRAINT credits_account_id_idempotency_key_unique UNIQUE (account_id, idempotency_key),
   CONSTRAINT credits_account_id_foreign FOREIGN KEY (account_id) REFERENCES accounts(id)
 );
+
+-- The last number of the operators' feed of events and of each account's.
+CREATE TABLE event_feeds (
+  feed uuid NOT NULL,
+  last bigint NOT NULL,
+  CONSTRAINT event_feeds_pkey PRIMARY KEY (feed)
+);
+
+-- What accounts and operators are alerted to, in order.
+CREATE TABLE events (
+  id uuid NOT NULL,
+  account_id uuid,
+  sequence bigint,
+  feed_sequence bigint NOT NULL,
+  type text NOT NULL,
+  once text NOT NULL,
+  data json NOT NULL,
+  created_at timestamp(3) with time zone NOT NULL,
+  kept_until timestamp(3) with time zone,
+  CONSTRAINT events_pkey PRIMARY KEY (id),
+  CONSTRAINT events_account_id_sequence_unique UNIQUE (account_id, sequence),
+  CONSTRAINT events_feed_sequence_unique UNIQUE (feed_sequence),
+  CONSTRAINT events_once_unique UNIQUE (once)
+);
+CREATE INDEX events_account_id_feed_sequence_index ON events USING btree (account_id, feed_sequence);
+CREATE INDEX events_created_at_index ON events USING btree (created_at);
 
 -- Invitations that are not accepted yet, by SHA-256 of their token.
 CREATE TABLE invitations (
@@ -817,6 +845,46 @@ CREATE TABLE vendor_resources (
 CREATE INDEX vendor_resources_account_id_reported_at_index ON vendor_resources USING btree (account_id, reported_at);
 CREATE INDEX vendor_resources_expires_at_index ON vendor_resources USING btree (expires_at);
 CREATE INDEX vendor_resources_items_index ON vendor_resources USING gin (items) WITH (fastupdate=off);
+
+-- What each webhook receives, with the outcome of the last attempt.
+CREATE TABLE webhook_deliveries (
+  id uuid NOT NULL,
+  webhook_id uuid NOT NULL,
+  event_id uuid NOT NULL,
+  type text NOT NULL,
+  place bigint,
+  body text,
+  status text DEFAULT 'pending'::text NOT NULL,
+  attempts integer DEFAULT 0 NOT NULL,
+  response_status integer,
+  error text,
+  next_at timestamp(3) with time zone,
+  first_failed_at timestamp(3) with time zone,
+  created_at timestamp(3) with time zone NOT NULL,
+  CONSTRAINT webhook_deliveries_pkey PRIMARY KEY (id),
+  CONSTRAINT webhook_deliveries_webhook_id_foreign FOREIGN KEY (webhook_id) REFERENCES webhooks(id) ON DELETE CASCADE,
+  CONSTRAINT webhook_deliveries_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'delivered'::text, 'failed'::text])))
+);
+CREATE INDEX webhook_deliveries_created_at_index ON webhook_deliveries USING btree (created_at);
+CREATE INDEX webhook_deliveries_pending ON webhook_deliveries USING btree (webhook_id, place) WHERE (status = 'pending'::text);
+CREATE INDEX webhook_deliveries_webhook_id_id_index ON webhook_deliveries USING btree (webhook_id, id);
+
+-- Addresses that receive an account's events.
+CREATE TABLE webhooks (
+  id uuid NOT NULL,
+  account_id uuid NOT NULL,
+  url text NOT NULL,
+  types jsonb,
+  status text DEFAULT 'active'::text NOT NULL,
+  secrets jsonb NOT NULL,
+  created_at timestamp(3) with time zone NOT NULL,
+  claim uuid,
+  claimed_until timestamp(3) with time zone,
+  CONSTRAINT webhooks_pkey PRIMARY KEY (id),
+  CONSTRAINT webhooks_account_id_foreign FOREIGN KEY (account_id) REFERENCES accounts(id),
+  CONSTRAINT webhooks_status_check CHECK ((status = ANY (ARRAY['active'::text, 'disabled'::text])))
+);
+CREATE INDEX webhooks_account_id_id_index ON webhooks USING btree (account_id, id);
 
 CREATE OR REPLACE FUNCTION sum_usage_after_delete()
  RETURNS trigger

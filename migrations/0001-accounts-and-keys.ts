@@ -22,6 +22,8 @@ export async function up(knex: Knex): Promise<void> {
     // The excess in 1e-8 USD since the account was last unfrozen: what upstreams charged above the holds (promised money) of its calls.
     table.bigInteger('excess_e8').notNullable().defaultTo(0);
     table.text('markup');
+    // The balance in E8 below which an event `balance.low` is written.
+    table.bigInteger('balance_low_e8');
   });
   await knex.schema.createTable('teams', (table) => {
     table.comment('Teams of accounts.');

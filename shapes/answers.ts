@@ -85,6 +85,23 @@ export interface Answers {
   };
   /** @format DELETE /admin/v1/users/{userId} */
   "DELETE /admin/v1/users/{userId}/identity": Answers["DELETE /admin/v1/users/{userId}"];
+  "DELETE /admin/v1/webhooks/{webhookId}": {
+    id: string;
+    accountId: string;
+    url: string;
+    types:
+      | (
+          | "balance.low"
+          | "budget.reached"
+          | "account.frozen"
+          | "key.expires_soon"
+          | "sandbox.state"
+          | "webhook.disabled"
+        )[]
+      | null;
+    status: "active" | "disabled";
+    createdAt: string;
+  };
   /** @format DELETE /admin/v1/budgets/{budgetId} */
   "DELETE /console/api/budgets/{budgetId}": Answers["DELETE /admin/v1/budgets/{budgetId}"];
   /** @format DELETE /admin/v1/invitations/{invitationId} */
@@ -161,6 +178,7 @@ export interface Answers {
     availableUsd: string | null;
     excessUsd: string;
     markup: string | null;
+    balanceLowUsd: string | null;
   };
   "GET /admin/v1/accounts/{accountId}/budgets": {
     items: Answers["DELETE /admin/v1/budgets/{budgetId}"][];
@@ -180,6 +198,10 @@ export interface Answers {
   };
   "GET /admin/v1/accounts/{accountId}/users": {
     items: Answers["DELETE /admin/v1/users/{userId}"][];
+    nextCursor: string | null;
+  };
+  "GET /admin/v1/accounts/{accountId}/webhooks": {
+    items: Answers["DELETE /admin/v1/webhooks/{webhookId}"][];
     nextCursor: string | null;
   };
   "GET /admin/v1/audit": {
@@ -261,6 +283,17 @@ export interface Answers {
         }[];
       } | null;
     }[];
+  };
+  "GET /admin/v1/events": {
+    items: {
+      id: string;
+      sequence: number;
+      type: string;
+      timestamp: string;
+      accountId: string | null;
+      data: Record<string, unknown>;
+    }[];
+    nextCursor: string | null;
   };
   "GET /admin/v1/invoices/{name}": {
     upstream: string;
@@ -834,6 +867,10 @@ export interface Answers {
       isReported: boolean;
       upstreamCost: string;
     }[];
+    nextCursor: string | null;
+  };
+  "GET /admin/v1/webhooks/{webhookId}/deliveries": {
+    items: Answers["POST /admin/v1/webhooks/{webhookId}/deliveries/{deliveryId}/redeliver"][];
     nextCursor: string | null;
   };
   /** @format GET /admin/v1/accounts/{accountId}/budgets */
@@ -1468,6 +1505,8 @@ export interface Answers {
   "PATCH /admin/v1/teams/{teamId}": Answers["DELETE /admin/v1/teams/{teamId}"];
   /** @format DELETE /admin/v1/users/{userId} */
   "PATCH /admin/v1/users/{userId}": Answers["DELETE /admin/v1/users/{userId}"];
+  /** @format DELETE /admin/v1/webhooks/{webhookId} */
+  "PATCH /admin/v1/webhooks/{webhookId}": Answers["DELETE /admin/v1/webhooks/{webhookId}"];
   /** @format DELETE /admin/v1/budgets/{budgetId} */
   "PATCH /console/api/budgets/{budgetId}": Answers["DELETE /admin/v1/budgets/{budgetId}"];
   /** @format DELETE /console/api/keys/{keyId} */
@@ -1535,6 +1574,24 @@ export interface Answers {
   "POST /admin/v1/accounts/{accountId}/unfreeze": Answers["GET /admin/v1/accounts/{accountId}"];
   /** @format DELETE /admin/v1/users/{userId} */
   "POST /admin/v1/accounts/{accountId}/users": Answers["DELETE /admin/v1/users/{userId}"];
+  "POST /admin/v1/accounts/{accountId}/webhooks": {
+    id: string;
+    accountId: string;
+    url: string;
+    types:
+      | (
+          | "balance.low"
+          | "budget.reached"
+          | "account.frozen"
+          | "key.expires_soon"
+          | "sandbox.state"
+          | "webhook.disabled"
+        )[]
+      | null;
+    status: "active" | "disabled";
+    createdAt: string;
+    secret: string;
+  };
   "POST /admin/v1/config/reload": {
     revision: string;
     before: string;
@@ -1624,6 +1681,21 @@ export interface Answers {
     path: string;
     expiresAt: string;
   };
+  "POST /admin/v1/webhooks/{webhookId}/deliveries/{deliveryId}/redeliver": {
+    id: string;
+    eventId: string;
+    type: string;
+    status: "pending" | "delivered" | "failed";
+    attempts: number;
+    responseStatus: number | null;
+    error: string | null;
+    nextAttemptAt: string | null;
+    createdAt: string;
+  };
+  /** @format POST /admin/v1/accounts/{accountId}/webhooks */
+  "POST /admin/v1/webhooks/{webhookId}/rotate": Answers["POST /admin/v1/accounts/{accountId}/webhooks"];
+  /** @format POST /admin/v1/webhooks/{webhookId}/deliveries/{deliveryId}/redeliver */
+  "POST /admin/v1/webhooks/{webhookId}/test": Answers["POST /admin/v1/webhooks/{webhookId}/deliveries/{deliveryId}/redeliver"];
   /** @format DELETE /admin/v1/budgets/{budgetId} */
   "POST /console/api/budgets": Answers["DELETE /admin/v1/budgets/{budgetId}"];
   /** @format POST /admin/v1/accounts/{accountId}/invitations */

@@ -1,6 +1,10 @@
 import type { Knex } from 'knex';
 import { fail, GatewayError } from '../base/errors';
 import { newId } from '../base/ids';
+import { log } from '../base/log';
+import { formatUsd } from '../base/money';
+import type { NewEvent } from '../events/event';
+import { raiseEvents } from '../events/raise';
 import { type AccountState, type AccountStatus, type Calls, type Ledger, LedgerUnavailable } from '../ledger/ledger';
 import { askLedger } from '../ledger/unavailable';
 import { writeAudit } from '../storage/audit';
@@ -24,6 +28,8 @@ export interface Account {
   readonly excessE8: bigint;
   /** The markup on calls of keys without their own markup; see `CustomerPrices`. */
   readonly markup: string | undefined;
+  /** The balance in E8 below which the account gets an event `balance.low`; undefined for none. */
+  readonly balanceLowE8: bigint | undefined;
   readonly money: AccountState | undefined;
 }
 
@@ -34,6 +40,7 @@ export interface AccountRow {
   readonly created_at: Date;
   readonly excess_e8: bigint;
   readonly markup: string | null;
+  readonly balance_low_e8: bigint | null;
 }
 
 interface NewAccount {
@@ -42,7 +49,9 @@ interface NewAccount {
 }
 
 /** Changes of an account. A member that is absent is not changed; null removes the value. */
-export type AccountChanges = Partial<NewAccount>;
+export interface AccountChanges extends Partial<NewAccount> {
+  readonly balanceLowE8?: bigint | null | undefined;
+}
 
 /**
  * Creates an account: writes its row to Postgres, then sends it to the ledger. If the ledger is unreachable, the row stays and
@@ -66,7 +75,7 @@ export async function createAccount(
   await naming({ accountId: row.id }, () =>
     stores.database.transaction((transaction) => pushAccount(stores, transaction, row.id)),
   );
-  return withMoney(stores, { ...row, excess_e8: 0n });
+  return withMoney(stores, { ...row, excess_e8: 0n, balance_low_e8: null });
 }
 
 /** Reads an account and its money. @throws NOT_FOUND */
@@ -91,23 +100,28 @@ const SEARCHED = [
 ];
 
 /**
- * Renames an account or changes its markup. The caller must send the returned `changedKeys` to the ledger, and the account's scope if
+ * Renames an account, or changes its markup or the balance that counts as low. The caller must send the returned `changedKeys` to the ledger, and the account's scope if
  * `isScopeChanged`, because the scope of an account with budgets has the account's name.
  * @throws NOT_FOUND
  */
 export async function changeAccountRow(
   database: Knex,
   accountId: string,
-  { name, markup }: AccountChanges,
+  { name, markup, balanceLowE8 }: AccountChanges,
   actor: string,
 ): Promise<{ readonly changedKeys: readonly string[]; readonly isScopeChanged: boolean }> {
   return database.transaction(async (transaction) => {
     const before = await lockAccount(transaction, accountId);
-    const after = { name: name ?? before.name, markup: markup === undefined ? before.markup : markup };
-    await transaction('accounts').where({ id: accountId }).update(after);
-    const audited = { action: 'account.update', subject: subjectOf(accountId) };
-    const previous = { name: before.name, markup: before.markup };
-    await writeAudit(transaction, { actor, ...audited, before: previous, after });
+    const after = {
+      name: name ?? before.name,
+      markup: markup === undefined ? before.markup : markup,
+      balance_low_e8: balanceLowE8 === undefined ? before.balance_low_e8 : balanceLowE8,
+    };
+    await transaction('accounts')
+      .where({ id: accountId })
+      .update({ ...after, balance_low_e8: after.balance_low_e8?.toString() ?? null });
+    const changed = { action: 'account.update', subject: subjectOf(accountId) };
+    await writeAudit(transaction, { actor, ...changed, before: audited(before), after: audited(after) });
     const isScopeChanged = after.name !== before.name && (await renameScope(transaction, accountId));
     if (after.markup === before.markup) return { changedKeys: [], isScopeChanged };
     return { changedKeys: await raiseKeysOf(transaction, { account_id: accountId }), isScopeChanged };
@@ -127,6 +141,10 @@ export async function raiseKeysOf(
     .update({ rev: transaction.raw('rev + 1'), changed_at: transaction.fn.now() })
     .returning('id');
   return keys.map(({ id }) => id);
+}
+
+function audited({ name, markup, balance_low_e8 }: Pick<AccountRow, 'name' | 'markup' | 'balance_low_e8'>): object {
+  return { name, markup, balanceLowUsd: balance_low_e8 === null ? null : formatUsd(balance_low_e8) };
 }
 
 /** Counts a new name of an account in the revision of its scope. Returns false if the account never had budgets, and so has no scope. */
@@ -157,9 +175,22 @@ export async function setAccountStatus(
       before: { status: row.status },
       after: { status },
     });
+    if (status === 'frozen') await raiseEvents(transaction, log, frozen(row, actor));
   });
   await stores.database.transaction((transaction) => pushAccount(stores, transaction, accountId));
   return readAccount(stores, accountId);
+}
+
+/** The actor that freezes accounts whose requests cost more than their holds. */
+export const FROZEN_FOR_EXCESS = 'excess';
+
+function frozen({ id: accountId, name, excess_e8: excessE8 }: AccountRow, actor: string): readonly NewEvent[] {
+  const isExcess = actor === FROZEN_FOR_EXCESS;
+  const once = `${accountId} ${new Date().toISOString()}`;
+  const data = { name, reason: isExcess ? 'excess' : 'operator' };
+  const event: NewEvent = { type: 'account.frozen', accountId, once, data };
+  if (!isExcess) return [event];
+  return [event, { type: 'excess.account', once, data: { accountId, name, excessUsd: formatUsd(excessE8) } }];
 }
 
 /** Sends an account's row to the ledger. Holds the row's lock meanwhile, so that the later of two concurrent changes reaches the ledger last. */
@@ -221,8 +252,9 @@ function noAccount(): GatewayError {
 
 async function withMoney(stores: Stores, row: AccountRow): Promise<Account> {
   const money = await unlessUnavailable(() => stores.calls.readAccount(row.id));
-  const { id, name, status, created_at: createdAt, excess_e8: excessE8 } = row;
-  return { id, name, status, createdAt, excessE8, markup: row.markup ?? undefined, money };
+  const { id, name, status, created_at: createdAt, excess_e8: excessE8, markup, balance_low_e8: balanceLowE8 } = row;
+  const settings = { markup: markup ?? undefined, balanceLowE8: balanceLowE8 ?? undefined };
+  return { id, name, status, createdAt, excessE8, ...settings, money };
 }
 
 /** Returns undefined if the ledger is unreachable, so that lists stay readable. Values that only the ledger has are then absent, never 0. */

@@ -256,7 +256,7 @@ export function assertActive({ status }: Pick<AccountKey, 'status'>): void {
 }
 
 /**
- * Renames an account or changes its markup. A new markup is sent to the ledger key by key, and applies to later calls. If sending fails,
+ * Renames an account, or changes its markup or the balance that counts as low. A new markup is sent to the ledger key by key, and applies to later calls. If sending fails,
  * the sweeper sends the remaining keys.
  * @throws NOT_FOUND, LEDGER_UNAVAILABLE
  */

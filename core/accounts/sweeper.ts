@@ -4,8 +4,9 @@ import { type Loop, startLoop } from '../base/loop';
 import { metrics } from '../base/metrics';
 import { formatUsd } from '../base/money';
 import { unsentCredits } from '../ledger/outbox/credits';
-import { type Stores, setAccountStatus, tellChangedAccounts } from './accounts';
+import { FROZEN_FOR_EXCESS, type Stores, setAccountStatus, tellChangedAccounts } from './accounts';
 import { pushCredit } from './credits';
+import { raiseKeyExpiries } from './key-expiries';
 import { revokeKey, tellChangedKeys } from './keys';
 import { tellChangedScopes } from './scopes';
 
@@ -28,7 +29,8 @@ const YOUNGER_THAN_MS = 7 * 86_400_000;
 
 /**
  * Starts the loop that sends changes of accounts, keys, budgets and credits to the ledger. A process wrote these changes to Postgres but ended
- * before it sent them. The loop also stops keys and accounts whose requests cost too much above their holds.
+ * before it sent them. The loop also stops keys and accounts whose requests cost too much above their holds, and reports keys that expire
+ * soon.
  */
 export function startSweeper({
   log,
@@ -45,6 +47,7 @@ export function startSweeper({
     const scopes = await tellChangedScopes(stores, olderThanMs);
     const credits = await sendCredits(stores, olderThanMs);
     if (stopKeyAboveE8 !== undefined) await stopForExcess(stores, stopKeyAboveE8, log);
+    await raiseKeyExpiries(stores.database, log);
     const isAtRest = accounts + keys + scopes + credits === 0;
     pauseMs = isAtRest ? Math.min(pauseMs * 2, 3 * everyMs) : everyMs;
     if (!isAtRest)
@@ -110,7 +113,7 @@ async function stopForExcess(stores: Stores, aboveE8: bigint, log: Logger): Prom
   for (const { id, excess_e8: excessE8 } of await above(stores, 'accounts', aboveE8 * KEYS_OF_AN_ACCOUNT)) {
     stops.inc({ of: 'account' });
     log.warn({ accountId: id, excessUsd: formatUsd(excessE8) }, `the account was frozen ${BECAUSE}`);
-    await setAccountStatus(stores, id, 'frozen', 'excess');
+    await setAccountStatus(stores, id, 'frozen', FROZEN_FOR_EXCESS);
   }
 }
 

@@ -484,6 +484,16 @@ export const SYSTEM_SCHEMA = {
       },
       { default: {} },
     ),
+    webhooks: group(
+      'Where the events of accounts are delivered.',
+      {
+        allowPrivate: flag(
+          'Webhooks may have plain HTTP and addresses that are not public. Account owners choose the URLs, so this opens your network to them.',
+          { default: false },
+        ),
+      },
+      { default: {} },
+    ),
     excess: group(
       'How to treat keys and accounts whose requests cost more than their holds.',
       {

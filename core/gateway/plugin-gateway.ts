@@ -5,6 +5,7 @@ import type { LiveConfiguration } from '../configuration/live-configuration';
 import type { ConfigurationSource } from '../configuration/source';
 import type { Proxies } from '../http/proxies';
 import type { Operators } from '../operators/operators';
+import type { WebhookRules } from '../webhooks/webhooks';
 import type { Gateway } from './gateway';
 
 /**
@@ -23,6 +24,8 @@ export interface PluginGateway extends Gateway {
   readonly liveConfiguration: LiveConfiguration;
   readonly configurationSource: ConfigurationSource;
   readonly operators: Operators;
+  /** Which addresses webhooks may have. */
+  readonly webhookRules: WebhookRules;
   /** The checks that run before a revision is applied. */
   readonly changeChecks: ChangeCheck[];
   readonly routes: () => readonly Route[];

@@ -59,6 +59,13 @@ interface CredentialRefused {
   readonly restsForMs: number | undefined;
 }
 
+/** Receives that this process has ejected an upstream, or found that an ejected one answers again. */
+type EjectionListener = (
+  type: 'upstream.ejected' | 'upstream.returned',
+  upstream: string,
+  more?: { readonly ejectedForSeconds: number },
+) => void;
+
 interface HealthOptions {
   readonly rules?: EjectionRules;
   /** Reads a monotonic clock, in milliseconds. */
@@ -81,6 +88,7 @@ export class UpstreamHealth {
   #tally = new Map<string, Tally>();
   #publish: (event: HealthEvent) => void = () => undefined;
   #whenObserved = () => {};
+  #whenEjected: EjectionListener = () => undefined;
 
   constructor({ rules = EJECTION_RULES, now = () => performance.now() }: HealthOptions = {}) {
     this.#rules = rules;
@@ -118,10 +126,7 @@ export class UpstreamHealth {
     const gauge = this.upstream(upstream.name);
     gauge.answers += 1;
     gauge.credential(upstream.credential.name).answered(nowMs - ms);
-    if (gauge.ejection.succeeded(nowMs - ms, nowMs)) {
-      gauge.beginAnew();
-      this.#publish({ upstream: gauge.name, kind: 'back' });
-    }
+    if (gauge.ejection.succeeded(nowMs - ms, nowMs)) this.#returned(gauge);
     gauge.noteOutcomes(0, nowMs);
     const tally = this.#tallyOf(gauge.name);
     tally.answers += 1;
@@ -169,8 +174,11 @@ export class UpstreamHealth {
   #countFailure(gauge: UpstreamGauge, failure: CountedFailure, nowMs: number): void {
     const { name: upstream, ejection } = gauge;
     this.#noteAccount(gauge, { accountId: failure.accountId, hasFailed: true }, nowMs);
+    const isNew = ejection.outUntilMs === undefined;
     const forMs = ejection.failed(nowMs, failure);
-    if (forMs !== undefined) this.#publish({ upstream, kind: 'out', ejection: ejection.id, forMs });
+    if (forMs === undefined) return;
+    this.#publish({ upstream, kind: 'out', ejection: ejection.id, forMs });
+    if (isNew) this.#whenEjected('upstream.ejected', upstream, { ejectedForSeconds: Math.round(forMs / 1_000) });
   }
 
   #refused(
@@ -196,8 +204,13 @@ export class UpstreamHealth {
   #answeredSomehow(gauge: UpstreamGauge, nowMs: number): void {
     if (gauge.ejection.state(nowMs) !== 'probing') return;
     gauge.ejection.restore();
+    this.#returned(gauge);
+  }
+
+  #returned(gauge: UpstreamGauge): void {
     gauge.beginAnew();
     this.#publish({ upstream: gauge.name, kind: 'back' });
+    this.#whenEjected('upstream.returned', gauge.name);
   }
 
   #rest(gauge: UpstreamGauge, retryAfterMs: number, nowMs: number): void {
@@ -263,8 +276,11 @@ export class UpstreamHealth {
   /** Enables an upstream for an operator, as if it had never failed. This also ends an ejection. */
   enable(upstream: string): void {
     this.operatorChanges += 1;
-    this.upstream(upstream).restore();
+    const gauge = this.upstream(upstream);
+    const wasEjected = gauge.ejection.outUntilMs !== undefined;
+    gauge.restore();
     this.#publish({ upstream, kind: 'brought back' });
+    if (wasEjected) this.#whenEjected('upstream.returned', upstream);
   }
 
   /** Disables exactly the upstreams that are disabled in Postgres, because this node may have missed events. */
@@ -278,6 +294,11 @@ export class UpstreamHealth {
   /** Sets the function that publishes events to the other nodes. */
   onEvent(publish: (event: HealthEvent) => void): void {
     this.#publish = publish;
+  }
+
+  /** Sets the function that receives ejections which this process decides, and their ends. */
+  onEjection(listener: EjectionListener): void {
+    this.#whenEjected = listener;
   }
 
   /** Sets the function that is called at the first observation after each call of `takeObserved`. */

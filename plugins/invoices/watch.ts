@@ -5,6 +5,7 @@ import { type Loop, startLoop } from '../../core/base/loop';
 import { metrics } from '../../core/base/metrics';
 import { formatUsd } from '../../core/base/money';
 import type { Upstream } from '../../core/catalog/catalog';
+import { raiseEvents } from '../../core/events/raise';
 import { type Comparison, type CountDifference, compareUpstream, type InvoiceSources } from './compare';
 import { DAY_MS, utcDayOf } from './report';
 
@@ -122,6 +123,8 @@ async function report(
       { upstream: name, day, differenceUsd: formatUsd(differenceE8), counts, more },
       "a vendor's invoice differs from the records by more than the bound: run tollgate invoices compare",
     );
+    const data = { upstream: name, day, differenceUsd: formatUsd(differenceE8) };
+    await raiseEvents(database, log, [{ type: 'invoice.differs', once: `${name} ${day}`, data }]);
   }
   await database.raw(
     `UPDATE invoice_days SET compared_at = now(), difference_e8 = :difference::numeric

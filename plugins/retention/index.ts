@@ -1,5 +1,6 @@
 import { startLoop } from '../../core/base/loop';
 import { integer } from '../../core/base/setting-schemas';
+import { deleteOldEvents } from '../../core/events/feed';
 import { definePlugin } from '../../core/gateway/plugin';
 import { keepPartitions } from '../../core/ledger/outbox/partitions';
 
@@ -8,7 +9,8 @@ const LOOK_EVERY_MS = 3_600_000;
 export default definePlugin({
   contract: 'plugin/1',
   name: 'retention',
-  summary: 'Creates monthly partitions of the tables that grow with every call, and drops expired ones.',
+  summary:
+    'Creates monthly partitions of the tables that grow with every call, and drops expired ones; deletes events after 30 days.',
   schema: {
     type: 'object',
     properties: {
@@ -23,13 +25,19 @@ export default definePlugin({
     },
   },
   start: async ({ usageMonths, entryMonths }, { database, log }) => {
-    const keep = () => keepPartitions({ database, log, usageMonths, entryMonths });
+    const keep = async () => {
+      await keepPartitions({ database, log, usageMonths, entryMonths });
+      await deleteOldEvents(database);
+    };
     await keep();
     return startLoop(keep, {
       everyMs: LOOK_EVERY_MS,
       firstAfterMs: LOOK_EVERY_MS,
       whenFailed: (error) =>
-        log.error({ reason: String(error) }, 'partitions could not be created or dropped; the work is retried'),
+        log.error(
+          { reason: String(error) },
+          'partitions could not be created or dropped, or old events deleted; the work is retried',
+        ),
     }).stop;
   },
 });

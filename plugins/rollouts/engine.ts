@@ -1,9 +1,11 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Knex } from 'knex';
+import { newId } from '../../core/base/ids';
 import { type Loop, onFirstFailure, startLoop } from '../../core/base/loop';
 import type { Stop } from '../../core/base/resources';
 import { safeErrorFields } from '../../core/base/safe-error';
 import type { Configuration } from '../../core/configuration/configuration';
+import { raiseEvents } from '../../core/events/raise';
 import type { PluginGateway } from '../../core/gateway/plugin-gateway';
 import { rolloutKeyOf, type SeenCall } from '../../core/rollouts/live-rollouts';
 import { describeShare } from '../../core/rollouts/plan';
@@ -38,6 +40,9 @@ const WITHOUT_ROLLOUTS_EVERY_MS = 30_000;
 
 /** The maximum number of calls that wait to be counted in Postgres; the engine does not count further ones. */
 const MAX_KEPT = 100_000;
+
+/** A change of a rollout, in the audit log and as the type of an event. */
+type RolloutAction = `rollout.${'begin' | 'restage' | 'advance' | 'complete' | 'abort'}`;
 
 /** The actor in the audit log for automatic changes of a rollout. */
 const ENGINE = 'rollouts';
@@ -229,12 +234,20 @@ export class RolloutEngine {
     }
     const status = what === 'complete' ? 'completed' : rollout.onAbort === 'hold' ? 'held' : 'rolled-back';
     await updateRow(trx, row, { status, reason, changed_at: now });
+    if (what === 'wait') return;
     await this.#record(trx, rollout, `rollout.${what}`, { status, stage: row.stage, reason });
   }
 
-  async #record(trx: Knex.Transaction, { name }: Rollout, action: string, after: NonNullable<AuditEntry['after']>) {
-    this.gateway.log.info({ rollout: name, action, ...after }, 'the state of a rollout has changed');
+  async #record(
+    trx: Knex.Transaction,
+    { name }: Rollout,
+    action: RolloutAction,
+    after: NonNullable<AuditEntry['after']>,
+  ) {
+    const { log } = this.gateway;
+    log.info({ rollout: name, action, ...after }, 'the state of a rollout has changed');
     await writeAudit(trx, { actor: ENGINE, action, subject: `rollout:${name}`, after });
+    await raiseEvents(trx, log, [{ type: action, once: newId(), data: { rollout: name, ...after } }]);
   }
 }
 

@@ -1,5 +1,8 @@
 import type { Knex } from 'knex';
 import { fail } from '../../core/base/errors';
+import { newId } from '../../core/base/ids';
+import { log } from '../../core/base/log';
+import { raiseEvents } from '../../core/events/raise';
 import type { Rollout } from '../../core/rollouts/rollout';
 import { writeAudit } from '../../core/storage/audit';
 import type { Status } from './decide';
@@ -60,6 +63,8 @@ export function give(database: Knex, rollout: Rollout, { order, actor, reason, s
       before: { status: row.status, stage: row.stage },
       after: { ...change, reason },
     });
+    const data = { rollout: rollout.name, status: change.status, stage: change.stage, reason };
+    await raiseEvents(trx, log, [{ type: `rollout.${order}`, once: newId(), data }]);
   });
 }
 

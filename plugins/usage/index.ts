@@ -5,7 +5,7 @@ import { usageRoutes } from './routes';
 export default definePlugin({
   contract: 'plugin/1',
   name: 'usage',
-  summary: 'Balance, usage records and their CSV export.',
+  summary: 'Balance, events, usage records and their CSV export.',
   schema: { type: 'object', additionalProperties: false, properties: {} },
   routes: (_settings, gateway) => usageRoutes(gateway),
 });

@@ -121,6 +121,12 @@ describe('An upstream that reports more usage than the hold covers', () => {
     expect((await call(second, { model: 'dear', ...strange })).status).to.equal(200);
     await until('the account is frozen', async () => (await accountOf(accountId)).status === 'frozen', 30_000);
     expect((await audited('account.freeze')).subject).to.equal(`account:${accountId}`);
+    const { json: feed } = await gateway.admin('GET', '/admin/v1/events?limit=1000');
+    const excess = feed.items.find(({ type }: { type: string }) => type === 'excess.account');
+    expect(excess.data).to.include({ accountId });
+    expect(Number(excess.data.excessUsd)).to.be.above(10);
+    const own = feed.items.find((each: { accountId: string | null }) => each.accountId === accountId);
+    expect([own.type, own.data.reason]).to.deep.equal(['account.frozen', 'excess']);
     const { text } = await gateway.admin('GET', '/metrics');
     expect(text).to.contain('tollgate_excess_stops_total{of="key"} 2');
     expect(text).to.contain('tollgate_excess_stops_total{of="account"} 1');

@@ -415,6 +415,9 @@ for (const { name } of DATABASES) {
         assert.equal(await metricOf('tollgate_invoice_difference_usd'), 3);
         const [row] = await desk.database('invoice_days').where({ upstream: 'acme' });
         assert.equal(String(row.difference_e8), '300000000');
+        const [event, ...others] = await desk.database('events').where({ type: 'invoice.differs' });
+        assert.deepEqual(event.data, { upstream: 'acme', day: DAY, differenceUsd: '3.00000000' });
+        assert.deepEqual(others, []);
       });
 
       it('retries after a report could not be read, and logs it', async () => {

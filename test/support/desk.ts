@@ -93,6 +93,7 @@ export async function openDesk(
     catalog,
     configuration,
     proxies: NO_PROXIES,
+    webhookRules: { allowPrivate: false },
     sessionIds: await openSessionIds(database),
     log: quiet,
   } as object as PluginGateway;

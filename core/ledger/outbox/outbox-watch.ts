@@ -1,8 +1,11 @@
+import type { Knex } from 'knex';
 import type { Logger } from 'pino';
 import { Counter, Gauge } from 'prom-client';
 import { startLoop } from '../../base/loop';
 import { metrics } from '../../base/metrics';
 import type { Stop } from '../../base/resources';
+import type { NewEvent } from '../../events/event';
+import { raiseEvents } from '../../events/raise';
 import type { Outbox } from '../ledger';
 import type { Shipper } from './shipper';
 
@@ -16,6 +19,7 @@ interface OutboxWatch {
 interface OutboxWatchOptions {
   readonly ledger: Pick<Outbox, 'outboxShare'>;
   readonly shipper: Pick<Shipper, 'oldestAgeMs'>;
+  readonly database: Knex;
   readonly log: Logger;
   readonly everyMs?: number;
 }
@@ -44,8 +48,18 @@ const refused = new Counter({
   registers: [metrics],
 });
 
-export function startOutboxWatch({ ledger, shipper, log, everyMs = LOOK_EVERY_MS }: OutboxWatchOptions): OutboxWatch {
+export function startOutboxWatch(options: OutboxWatchOptions): OutboxWatch {
+  const { ledger, shipper, database, log, everyMs = LOOK_EVERY_MS } = options;
   let level: 'ok' | 'alarm' | 'full' = 'ok';
+  let unwritten: NewEvent | undefined;
+  let isWriting = false;
+
+  // The event waits for Postgres, whose outage is why entries wait. No look waits for the event, because calls depend on the looks.
+  const write = async (event: NewEvent) => {
+    isWriting = true;
+    if (await raiseEvents(database, log, [event])) unwritten = undefined;
+    isWriting = false;
+  };
 
   const look = async () => {
     const oldestAgeMs = shipper.oldestAgeMs();
@@ -54,19 +68,34 @@ export function startOutboxWatch({ ledger, shipper, log, everyMs = LOOK_EVERY_MS
     share.set(taken);
     age.set(oldestAgeMs / 1_000);
     const before = level;
+    if (unwritten !== undefined && !isWriting) void write(unwritten);
     level = taken >= FULL_AT ? 'full' : taken >= ALARM_AT ? 'alarm' : 'ok';
     if (level === 'full') refused.inc();
     if (level === before) return;
     if (level === 'ok') log.info({ share: taken }, 'the outbox is below its limit again');
-    else
+    else {
+      if (level === 'full' || before === 'ok') unwritten = behind(level, taken, oldestAgeMs);
       log.error(
         { share: taken, level },
         "the outbox is filling up because entries wait for Postgres; at 0.7 of the ledger's memory new calls are refused",
       );
+    }
   };
 
   // A failed measurement needs no handling, because an unavailable ledger already refuses calls.
   const times = { everyMs, firstAfterMs: everyMs, atRestMs: LOOK_AT_REST_EVERY_MS };
   const loop = startLoop(look, { ...times, whenFailed: () => undefined });
   return { isFull: () => level === 'full', stop: loop.stop };
+}
+
+/** Returns the event of a level of the outbox. All processes see the level within seconds, so that it has one event an hour. */
+function behind(level: 'alarm' | 'full', share: number, oldestAgeMs: number): NewEvent {
+  const now = new Date().toISOString();
+  const data = {
+    level,
+    share: Math.round(share * 100) / 100,
+    oldestSeconds: Math.round(oldestAgeMs / 1_000),
+    since: now,
+  };
+  return { type: 'outbox.behind', once: `${level} ${now.slice(0, 13)}`, data };
 }

@@ -174,13 +174,14 @@ function entryRow(entry: OutboxEntry): object {
     calls: entry.calls && records,
     createdAt: new Date(timeOfId(entry.rid)).toISOString(),
     scopes: entry.scopes || null,
-    // An entry's id in the outbox begins with the time in ms of the ledger's clock.
-    day: dateOf(entry.day === undefined ? Number.parseInt(entry.id, 10) : dayStartMs(entry.day)),
+    day: dayOf(entry),
   };
 }
 
-function dateOf(ms: number): string {
-  return new Date(ms).toISOString().slice(0, 10);
+/** Returns the day of UTC in which an entry counts, such as `2026-11-20`. */
+export function dayOf({ id, day }: Pick<OutboxEntry, 'id' | 'day'>): string {
+  // An entry's id in the outbox begins with the time in ms of the ledger's clock.
+  return new Date(day === undefined ? Number.parseInt(id, 10) : dayStartMs(day)).toISOString().slice(0, 10);
 }
 
 /** A usage record that belongs to a ledger entry. */

@@ -5,6 +5,7 @@ import { canCopy, NotCopyable } from '../../storage/copy-rows';
 import { type Outbox, type OutboxEntry, SHARDS } from '../ledger';
 import { ALL_SHARDS } from '../shard';
 import { copyUsage } from './copy-usage';
+import { raiseLedgerEvents } from './ledger-events';
 import { continueChains } from './rebase';
 import { type EntryUsage, insertEntries, insertUsage, type UsageRow, usageRowsOf } from './rows';
 
@@ -103,6 +104,7 @@ function commit(options: ShipOptions, shards: readonly number[], perShard: numbe
     const isAllNew = await writeEntries(trx, entries);
     const usage = entries.flatMap(usageRowsOf);
     if (!isAllNew || !canCopy(trx) || !(await areCopied(trx, usage, log))) await insertSaving(trx, usage, log);
+    await raiseLedgerEvents(trx, entries);
     return isAllNew;
   });
 }

@@ -3,6 +3,8 @@ import type { Logger } from 'pino';
 import { Counter, Gauge } from 'prom-client';
 import { type Loop, startLoop } from '../../base/loop';
 import { metrics } from '../../base/metrics';
+import type { NewEvent } from '../../events/event';
+import { raiseEvents } from '../../events/raise';
 import { LedgerUnavailable } from '../ledger';
 import { INVARIANTS, type Invariant, type Violation } from './invariants';
 import { type VerifyOptions, verify, verifyOutbox } from './verify';
@@ -60,10 +62,11 @@ export function startWatch(options: WatchOptions): Loop {
 }
 
 async function pass(options: WatchOptions, signal: AbortSignal): Promise<void> {
-  const { log, accountsPerSecond } = options;
+  const { log, database, accountsPerSecond } = options;
   const counts = new Map<Invariant, number>();
   let lines = 0;
-  const report = (found: readonly Violation[]) => {
+  const report = async (found: readonly Violation[]) => {
+    await raiseEvents(database, log, found.slice(0, LINES).map(contradiction));
     for (const each of found) {
       counts.set(each.invariant, (counts.get(each.invariant) ?? 0) + 1);
       lines += 1;
@@ -74,12 +77,12 @@ async function pass(options: WatchOptions, signal: AbortSignal): Promise<void> {
         );
     }
   };
-  report(await verifyOutbox(options));
+  await report(await verifyOutbox(options));
   let after: string | undefined;
   do {
     const begun = Date.now();
     const done = await verify(options, { limit: ACCOUNTS_AT_ONCE, after, days: DAYS_OF_RECORDS });
-    report(done.violations);
+    await report(done.violations);
     accountsVerified.inc(done.accounts);
     entriesVerified.inc(done.entries);
     after = done.next;
@@ -90,4 +93,15 @@ async function pass(options: WatchOptions, signal: AbortSignal): Promise<void> {
   for (const invariant of Object.keys(INVARIANTS) as Invariant[])
     violations.set({ invariant }, counts.get(invariant) ?? 0);
   verifiedAt.setToCurrentTime();
+}
+
+/** Returns the event of a violation. One that lasts has one event a day, whichever process verifies the account. */
+function contradiction({ expected, found, ...where }: Violation): NewEvent {
+  const { invariant, accountId, keyId, scope, rid } = where;
+  const day = new Date().toISOString().slice(0, 10);
+  return {
+    type: 'ledger.contradiction',
+    once: [day, invariant, accountId, keyId, scope, rid].join(' '),
+    data: { ...where, holds: INVARIANTS[invariant], expected, found },
+  };
 }

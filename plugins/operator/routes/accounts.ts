@@ -20,7 +20,7 @@ import { PAGE_READERS, pageOf, readText } from '../../../core/http/query';
 import { object, oneOf, orNull, pageShape, shape } from '../../../core/http/shape';
 
 /** Shows an account to operators. */
-function showAccount({ id, name, status, createdAt, excessE8, markup, money }: Account): object {
+function showAccount({ id, name, status, createdAt, excessE8, markup, balanceLowE8, money }: Account): object {
   return {
     id,
     name,
@@ -31,6 +31,7 @@ function showAccount({ id, name, status, createdAt, excessE8, markup, money }: A
     availableUsd: showUsd(money?.availableE8),
     excessUsd: showUsd(excessE8),
     markup: markup ?? null,
+    balanceLowUsd: showUsd(balanceLowE8),
   };
 }
 
@@ -54,6 +55,10 @@ const ACCOUNT = object({
   availableUsd: orNull(shape.usd),
   excessUsd: shape.usd,
   markup: MARKUP,
+  balanceLowUsd: {
+    ...orNull(shape.usd),
+    description: 'The account gets an event `balance.low` each time its balance falls below this; null for none.',
+  },
 });
 
 /** @throws INVALID_FIELD if the markup is neither a factor nor a configured price list */
@@ -79,7 +84,7 @@ const ACCOUNT_CHANGES = {
   type: 'object',
   additionalProperties: false,
   minProperties: 1,
-  properties: { name: TEXT, markup: MARKUP_CHANGE },
+  properties: { name: TEXT, markup: MARKUP_CHANGE, balanceLowUsd: { ...AMOUNT, type: ['string', 'null'] } },
   example: { markup: '1.25' },
 } as const;
 
@@ -122,13 +127,17 @@ export function accountRoutes(gateway: PluginGateway): readonly Route[] {
     }),
     adminRoute('PATCH /admin/v1/accounts/{accountId}', {
       role: 'write',
-      summary: 'Rename an account, or change the markup of its keys; null removes it.',
+      summary: 'Rename an account, or change the markup of its keys or the balance that counts as low; null removes.',
       body: ACCOUNT_CHANGES,
       answers: SHOWN,
       errors: ['LEDGER_UNAVAILABLE'],
-      handle: async ({ body, params, operator }) => {
-        checkMarkup(gateway.catalog, body.markup);
-        return showAccount(await updateAccount(gateway, params.accountId, body, operator.actor));
+      handle: async ({ body: { balanceLowUsd, ...changes }, params, operator }) => {
+        checkMarkup(gateway.catalog, changes.markup);
+        const balanceLowE8 =
+          typeof balanceLowUsd === 'string' ? readAmount('balanceLowUsd', balanceLowUsd) : balanceLowUsd;
+        return showAccount(
+          await updateAccount(gateway, params.accountId, { ...changes, balanceLowE8 }, operator.actor),
+        );
       },
     }),
     ...(['freeze', 'unfreeze'] as const).map((verb) =>

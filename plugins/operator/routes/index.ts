@@ -5,6 +5,7 @@ import { accountRoutes } from './accounts';
 import { budgetRoutes } from './budgets';
 import { configurationRoutes } from './configuration';
 import { consoleAccountRoutes } from './console';
+import { eventRoutes } from './events';
 import { invitationRoutes } from './invitations';
 import { operatorKeyRoutes } from './keys';
 import { ledgerRoutes } from './ledger';
@@ -14,6 +15,7 @@ import { teamRoutes } from './teams';
 import { tokenRoutes } from './tokens';
 import { upstreamRoutes } from './upstreams';
 import { userRoutes } from './users';
+import { webhookRoutes } from './webhooks';
 
 /** Lists the operator's endpoints; docs/contract.md, section 7. */
 export function operatorRoutes(gateway: PluginGateway, times: SessionTimes): readonly Route[] {
@@ -28,6 +30,8 @@ export function operatorRoutes(gateway: PluginGateway, times: SessionTimes): rea
     ...operatorKeyRoutes(gateway),
     ...ofAccounts,
     ...consoleAccountRoutes(gateway, ofAccounts),
+    ...eventRoutes(gateway),
+    ...webhookRoutes(gateway),
     ...tokenRoutes(gateway.database),
     ...ledgerRoutes(gateway),
     ...configurationRoutes(gateway),

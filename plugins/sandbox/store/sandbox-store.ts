@@ -1,6 +1,8 @@
 import type { Knex } from 'knex';
+import { log } from '../../../core/base/log';
+import { raiseEvents } from '../../../core/events/raise';
 import { type Aggregate, applyChange, type Change } from '../lifecycle/aggregate';
-import type { BillLine, Operation, Period, Sandbox, Segment } from '../lifecycle/sandbox';
+import type { BillLine, Operation, Period, Sandbox, SandboxEvent, Segment } from '../lifecycle/sandbox';
 import { isFinal } from '../lifecycle/states';
 import type { Places } from './places';
 import { traceEnded } from './queries';
@@ -94,7 +96,19 @@ async function writeChange(
   for (const row of change.lines ?? []) await put(transaction, 'billing_lines', row, ['period_id', 'segment_id']);
   if (event !== undefined) await transaction('sandbox_events').insert(toRow(event));
   if (isFinal(after.sandbox.observedState)) await cancelOperations(transaction, id, nowMs);
+  if (event !== undefined) await raiseState(transaction, after.sandbox, event);
   return after;
+}
+
+/** Raises an event for the account if the observed state of its sandbox has changed. */
+async function raiseState(
+  transaction: Knex.Transaction,
+  { accountId }: Sandbox,
+  { sandboxId, sequence, previousState, currentState: state, message }: SandboxEvent,
+): Promise<void> {
+  if (previousState === state) return;
+  const data = { sandboxId, state, previousState, message };
+  await raiseEvents(transaction, log, [{ type: 'sandbox.state', accountId, once: `${sandboxId} ${sequence}`, data }]);
 }
 
 function differences(before: Sandbox, after: Sandbox): Partial<Sandbox> {

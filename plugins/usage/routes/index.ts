@@ -1,7 +1,9 @@
+import { FEED, FEED_READERS, feedRequestOf } from '../../../core/api/event-fields';
 import { keyRoute } from '../../../core/api/json-routes';
 import { asSessionRoute, type Route } from '../../../core/api/route';
 import { fail } from '../../../core/base/errors';
 import { formatUsd } from '../../../core/base/money';
+import { listAccountEvents } from '../../../core/events/feed';
 import type { PluginGateway } from '../../../core/gateway/plugin-gateway';
 import { object, orNull, shape } from '../../../core/http/shape';
 import type { Calls } from '../../../core/ledger/ledger';
@@ -14,6 +16,7 @@ import { totalsRoutes } from './totals';
 export function usageRoutes(gateway: PluginGateway): readonly Route[] {
   return [
     showBalanceRoute(gateway.calls),
+    listEventsRoute(gateway),
     listRecordsRoute(gateway),
     exportRecordsRoute(gateway),
     ...totalsRoutes(gateway),
@@ -45,6 +48,15 @@ function showBalanceRoute(calls: Calls): Route {
         },
       };
     },
+  });
+}
+
+function listEventsRoute({ database }: PluginGateway): Route {
+  return keyRoute('GET /v1/events', {
+    summary: "The events of the key's account, oldest first; docs/alerts.md.",
+    query: FEED_READERS,
+    answers: FEED,
+    handle: ({ accountId, filters }) => listAccountEvents(database, accountId, feedRequestOf(filters)),
   });
 }
 

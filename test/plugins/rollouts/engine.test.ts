@@ -166,6 +166,12 @@ describe('the engine of rollouts', function () {
       expect(await row()).to.deep.include({ run, stage_since, stage: 2, status: 'running' });
       expect(await callsOf(2, 'treatment')).to.equal(7);
       expect(await actions()).to.deep.equal(['rollout.begin', 'rollout.promote', 'rollout.restage']);
+      const events = await database('events').whereLike('type', 'rollout.%').orderBy('feed_sequence');
+      expect(events.slice(-3).map(({ type, data }) => [type, data.rollout, data.stage])).to.deep.equal([
+        ['rollout.begin', 'next', 1],
+        ['rollout.promote', 'next', 2],
+        ['rollout.restage', 'next', 2],
+      ]);
     });
 
     it('continues at the same share in another stage, with the earlier control group', async () => {

@@ -5,13 +5,14 @@ import { startOutboxWatch } from '../../../core/ledger/outbox/outbox-watch';
 import { RedisLedger } from '../../../core/ledger/redis/redis-ledger';
 import { ALL_SHARDS } from '../../../core/ledger/shard';
 import { checkRedis, connectRedis } from '../../../core/storage/redis';
-import { quiet } from '../../support/databases';
+import { DATABASES, quiet } from '../../support/databases';
 import { emptyRedis } from '../../support/shared';
 import { until } from '../../support/until';
-import { fundedPayer } from './ledger-fixture';
+import { fundedPayer, instead } from './ledger-fixture';
 
 describe('the size limit of the outbox', () => {
   it('is 0.7 of the memory of Redis, and the outbox is no longer full once its entries are shipped', async () => {
+    const { database, close } = (await DATABASES[0]?.open()) ?? assert.fail();
     const url = await emptyRedis();
     const redis = connectRedis(url, quiet);
     await checkRedis(redis);
@@ -26,7 +27,12 @@ describe('the size limit of the outbox', () => {
     assert.ok(share > 0 && share < 0.01, String(share));
     const [, total = ''] = /^total_system_memory:(\d+)/m.exec(await other.info('memory')) ?? [];
     const bytes = Math.round(share * Number(total));
-    const watch = startOutboxWatch({ ledger, shipper: { oldestAgeMs: () => 1_000 }, log: quiet, everyMs: 20 });
+    // The database is away until the outbox is full, which is when entries wait.
+    let isAway = true;
+    const transaction = ((work: never) =>
+      isAway ? Promise.reject(new Error('away')) : database.transaction(work)) as typeof database.transaction;
+    const stores = { ledger, shipper: { oldestAgeMs: () => 1_000 }, database: instead(database, { transaction }) };
+    const watch = startOutboxWatch({ ...stores, log: quiet, everyMs: 20 });
     try {
       await other.config('SET', 'maxmemory', String(Math.round(bytes / 0.69)));
       assert.ok(Math.abs((await ledger.outboxShare()) - 0.69) < 0.02);
@@ -36,8 +42,15 @@ describe('the size limit of the outbox', () => {
       for (const [shard, entries] of await ledger.readOutbox(ALL_SHARDS, 1_000))
         await ledger.trimOutbox(shard, entries);
       await until('it is not full any more', () => !watch.isFull());
+      isAway = false;
+      const event = await until('its event is written', () =>
+        database('events').where({ type: 'outbox.behind' }).first(),
+      );
+      assert.deepEqual([event.data.level, event.account_id], ['full', null]);
+      assert.ok(event.data.share >= 0.7, JSON.stringify(event.data));
     } finally {
       await watch.stop();
+      await close();
       await other.config('SET', 'maxmemory', '0');
       other.disconnect();
       await ledger.close();
@@ -60,7 +73,8 @@ describe('the size limit of the outbox', () => {
         return ageMs;
       },
     };
-    const watch = startOutboxWatch({ ledger, shipper, log: quiet, everyMs: 1 });
+    const database = { transaction: () => Promise.reject(new Error('no database')) } as never;
+    const watch = startOutboxWatch({ ledger, shipper, database, log: quiet, everyMs: 1 });
     await until('it has looked some times', () => looks > 5);
     assert.equal(measured, 0);
     ageMs = 1;

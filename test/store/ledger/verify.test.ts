@@ -13,9 +13,11 @@ import { tagScope } from '../../../core/ledger/scopes';
 import { shardOf } from '../../../core/ledger/shard';
 import { INVARIANTS, type Invariant } from '../../../core/ledger/verify/invariants';
 import { verify, verifyOutbox } from '../../../core/ledger/verify/verify';
+import { startWatch } from '../../../core/ledger/verify/watch';
 import { checkRedis, connectRedis } from '../../../core/storage/redis';
 import { DATABASES, quiet, type TestDatabase } from '../../support/databases';
 import { emptyRedis } from '../../support/shared';
+import { until } from '../../support/until';
 import {
   fundedPayer,
   instead,
@@ -207,6 +209,28 @@ describe('verification of the ledger', () => {
     });
     const [found] = await verifyOutbox({ ledger: late, database });
     assert.deepEqual([found?.invariant, found?.accountId], ['outbox_old', payer.accountId]);
+  });
+
+  it('tells operators of a violation that lasts once a day', async () => {
+    const payer = await fundedPayer(ledger, 10n);
+    const shard = shardOf(payer.accountId);
+    const [entry] = (await ledger.readOutbox([shard], 1)).get(shard) ?? [];
+    assert.ok(entry !== undefined);
+    let passes = 0;
+    const late = instead(ledger, {
+      readOutbox: async () => {
+        passes += 1;
+        return new Map([[shard, [{ ...entry, id: `${Date.now() - 61_000}-0` }]]]);
+      },
+    });
+    const day = new Date().toISOString().slice(0, 10);
+    const watch = startWatch({ ledger: late, database, log: quiet, everyMs: 1, accountsPerSecond: 1e6 });
+    await until('it has looked three times', () => passes >= 3);
+    await watch.stop();
+    const events = await database('events').where({ type: 'ledger.contradiction' }).whereLike('once', `% ${day} %`);
+    const own = events.map(({ data }) => data).filter(({ accountId }) => accountId === payer.accountId);
+    assert.equal(own.length, 1);
+    assert.deepEqual([own[0].invariant, own[0].holds], ['outbox_old', INVARIANTS.outbox_old]);
   });
 
   it("accepts spending above a key's limit if that limit was lowered", async () => {

@@ -5,6 +5,7 @@ import { newId } from '../../../../core/base/ids';
 import { MemoryLedger } from '../../../../core/ledger/memory-ledger';
 import { findUnwatched } from '../../../../plugins/sandbox/commands/store';
 import { request } from '../../../../plugins/sandbox/lifecycle/lifecycle';
+import type { Sandbox } from '../../../../plugins/sandbox/lifecycle/sandbox';
 import { checkInvariants, readSandboxHolds, StrayHolds } from '../../../../plugins/sandbox/store/audit';
 import { Places } from '../../../../plugins/sandbox/store/places';
 import { beginOperation, forgetEnded, readOperation } from '../../../../plugins/sandbox/store/queries';
@@ -93,6 +94,25 @@ for (const { name, open } of DATABASES) {
       await store().commit(read, { set: { observedState: 'TERMINATED' }, event }, NOW_MS);
       const operation = await readOperation(database, id, operationId);
       assert.deepEqual([operation?.status, operation?.endedAtMs], ['CANCELLED', NOW_MS]);
+    });
+
+    it('write an event for the account when the observed state changes, and for no other change', async () => {
+      const { id } = await insertSandbox();
+      const commit = async (set: Partial<Sandbox>) => {
+        const read = await store().load(id);
+        assert.ok(read !== undefined);
+        await store().commit(read, { set, event: { type: 'CHANGED', status: 'SUCCEEDED', source: 'supplier' } }, NOW_MS);
+        return read.sandbox.observedState;
+      };
+      const before = await commit({ observedState: 'SUSPENDED' });
+      await commit({ desiredState: 'RUNNING' });
+      await commit({ observedState: 'TERMINATED' });
+      const events = await database('events').where({ type: 'sandbox.state' }).orderBy('feed_sequence');
+      const own = events.map(({ data }) => data).filter(({ sandboxId }) => sandboxId === id);
+      assert.deepEqual(own, [
+        { sandboxId: id, state: 'SUSPENDED', previousState: before, message: null },
+        { sandboxId: id, state: 'TERMINATED', previousState: 'SUSPENDED', message: null },
+      ]);
     });
 
     it("let a node claim a sandbox that it reaches, and another node's sandbox only while that node is away", async () => {
