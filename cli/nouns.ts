@@ -44,7 +44,8 @@ import { exportUsage, FILTERS, filtersOf, showTags, usageTotals } from './usage'
 import { createUser, setPassword } from './users';
 
 const { ACCOUNT, BALANCE, KEY, USER, SANDBOX, ORPHAN, PLACE, UPSTREAM, TEST, ROLLOUT, RECORD, ATTEMPT } = columns;
-const { MEMBER, INVITATION, TEAM, BUDGET, EVENT, WEBHOOK, DELIVERY, TOKEN, CHANGE, REVISION, ACTIVE_REVISION } = columns;
+const { MEMBER, INVITATION, TEAM, REQUIRED, BUDGET, EVENT, WEBHOOK, DELIVERY, TOKEN, CHANGE, REVISION, ACTIVE_REVISION } =
+  columns;
 
 const PAGES = { pages: true } as const;
 const option = (flags: string, summary: string) => new Option(flags, summary);
@@ -182,7 +183,7 @@ export const NOUNS: Readonly<Record<string, Noun>> = {
         'POST /admin/v1/accounts/{accountId}/keys',
         'create <account> <name>',
         'create an API key; it is shown only once',
-        { ...KEY, key: ({ key }) => key },
+        { ...KEY, ...REQUIRED, key: ({ key }) => key },
         {
           options: NEW_KEY,
           body: newKey,
@@ -208,7 +209,7 @@ export const NOUNS: Readonly<Record<string, Noun>> = {
         'PATCH /admin/v1/keys/{keyId}',
         'update <key>',
         'rename a key, or change its limits, team, member, required tags, markup, expiry, models and addresses; "none" removes',
-        KEY,
+        { ...KEY, ...REQUIRED },
         { options: KEY_CHANGES, body: keyChanges },
       ),
       verb(
@@ -305,10 +306,16 @@ export const NOUNS: Readonly<Record<string, Noun>> = {
   teams: {
     summary: 'teams of an account, with the users and keys in them',
     verbs: [
-      verb('POST /admin/v1/accounts/{accountId}/teams', 'create <account> <name>', 'create a team', TEAM, {
-        options: [REQUIRE_TAGS],
-        body: ({ requireTags }, name) => ({ name, requiredTags: requireTags }),
-      }),
+      verb(
+        'POST /admin/v1/accounts/{accountId}/teams',
+        'create <account> <name>',
+        'create a team',
+        { ...TEAM, ...REQUIRED },
+        {
+          options: [REQUIRE_TAGS],
+          body: ({ requireTags }, name) => ({ name, requiredTags: requireTags }),
+        },
+      ),
       verb(
         'GET /admin/v1/accounts/{accountId}/teams',
         'list <account>',
@@ -320,7 +327,7 @@ export const NOUNS: Readonly<Record<string, Noun>> = {
         'PATCH /admin/v1/teams/{teamId}',
         'update <team>',
         'rename a team, or change the tags that its keys require; "none" removes them',
-        TEAM,
+        { ...TEAM, ...REQUIRED },
         {
           options: [option('--name <name>', 'its new name'), REQUIRE_TAGS],
           body: ({ name, requireTags }) =>

@@ -26,6 +26,7 @@ CREATE TABLE accounts (
   CONSTRAINT accounts_pkey PRIMARY KEY (id),
   CONSTRAINT accounts_status_check CHECK ((status = ANY (ARRAY['active'::text, 'frozen'::text])))
 );
+CREATE INDEX accounts_balance_low ON accounts USING btree (id) WHERE (balance_low_e8 IS NOT NULL);
 
 -- API keys of accounts, by SHA-256, with their limits per minute.
 CREATE TABLE api_keys (

@@ -71,6 +71,10 @@ export async function up(knex: Knex): Promise<void> {
       predicate: knex.whereRaw("status = 'pending'"),
     });
   });
+  // The shipper looks for accounts among few.
+  await knex.schema.alterTable('accounts', (table) => {
+    table.index(['id'], 'accounts_balance_low', { predicate: knex.whereNotNull('balance_low_e8') });
+  });
   // The sweeper looks for keys that expire soon.
   await knex.schema.alterTable('api_keys', (table) => {
     table.index(['expires_at'], 'api_keys_expiring', {

@@ -19,7 +19,7 @@ export interface Accounts {
   readonly inPart: number;
   readonly twice: number;
   readonly gaps: number;
-  /** Entries with a balance below zero, and keys that have spent more than their limit. */
+  /** Entries with a balance below zero, and scopes that have spent more than their limit in all. */
   readonly exceeded: number;
   /** Descriptions of sums that differ. */
   readonly differences: readonly string[];
@@ -129,8 +129,8 @@ const TWICE = `
 
 const EXCEEDED = `
   SELECT ((SELECT count(*) FROM ledger_entries WHERE posted_e8 < 0)
-    + (SELECT count(*) FROM api_keys AS key JOIN budgets ON scope = 'k:' || key.id AND "window" = 'total'
-       WHERE limit_e8 < (SELECT -sum(amount_e8) FROM ledger_entries WHERE key_id = key.id AND kind = 'charge')))::int
+    + (SELECT count(*) FROM budgets WHERE "window" = 'total'
+       AND limit_e8 < (SELECT sum(spent_e8) FROM scope_spending AS spending WHERE spending.scope = budgets.scope)))::int
     AS exceeded`;
 
 const GAPS = `

@@ -6,7 +6,7 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { openDatabase } from '../../core/storage/database';
 import { quiet } from '../support/databases';
-import { MODEL, PRICE } from '../support/gateway';
+import { MODEL, PRICE, type TestGateway } from '../support/gateway';
 import { seeded } from '../support/random';
 import { until } from '../support/until';
 import type { Accounts } from './account-for';
@@ -134,7 +134,30 @@ async function newCustomers(nodes: readonly Node[], { minutes }: Options): Promi
       ...(await gateway.newCustomer(each === 0 ? '2' : '5000', each === 1 ? limit : {})),
       isHot: true,
     });
+  for (const customer of customers) await setBudgets(gateway, customer, minutes);
   return customers;
+}
+
+/** Gives a customer's key a team and a member, and these and the tag `customer` limits. Some limits are reached. */
+async function setBudgets(gateway: TestGateway, { accountId, keyId, isHot }: Customer, minutes: number): Promise<void> {
+  const admin = async (method: string, path: string, body: object) => {
+    const answer = await gateway.admin(method, `/admin/v1${path}`, body);
+    if (answer.status >= 300) throw new Error(`${method} ${path} answered ${answer.status}`);
+    return String(answer.json.id);
+  };
+  const account = `/accounts/${accountId}`;
+  const teamId = await admin('POST', `${account}/teams`, { name: 'team' });
+  const person = { email: `${accountId}@example.com`, password: 'a long password' };
+  const memberId = await admin('POST', `${account}/users`, person);
+  await admin('PATCH', `/keys/${keyId}`, { teamId, memberId });
+  const usd = (each: number) => (each * minutes).toFixed(2);
+  for (const budget of [
+    { scope: 'team', scopeId: teamId, window: 'total', limitUsd: usd(isHot ? 200 : 0.5) },
+    { scope: 'member', scopeId: memberId, window: 'month', limitUsd: usd(500) },
+    { scope: 'tag', tag: 'customer', window: 'day', limitUsd: usd(isHot ? 100 : 0.2) },
+    { scope: 'tag', tag: 'customer', value: '0', window: 'total', limitUsd: usd(0.02) },
+  ])
+    await admin('POST', `${account}/budgets`, budget);
 }
 
 /** Injects one fault after the other. Returns how often each ran, and how often the ledger was verified between them. */
@@ -210,7 +233,7 @@ function report(
     ['charged in part, balance spent', inPart],
     ['twice', twice],
     ['gaps', gaps],
-    ['balances below 0, keys above their limit', exceeded],
+    ['balances below 0, scopes above their limit', exceeded],
     ['sums that differ', differences.length],
     ['verified under load', verified],
     ['invariants broken', violations.length],

@@ -19,6 +19,7 @@ export interface Acknowledged {
 
 export interface Customer {
   readonly accountId: string;
+  readonly keyId: string;
   readonly key: string;
   /** Whether the customer calls so much that nodes hold allowances for it. */
   readonly isHot: boolean;
@@ -41,6 +42,9 @@ const HOT_SHARE = 0.75;
 const CALLERS_OF_A_GROUP = 9;
 const CALLS_OF_A_STAY = 1_000;
 const COLD_PAUSE_MS = 60;
+/** The values of the tag `customer`, and one in how many calls of a busy customer has it. Nodes pay no such call in advance. */
+const TAG_VALUES = 5;
+const HOT_TAGGED = 8;
 /** The pause after a 503, as its Retry-After says. */
 const UNAVAILABLE_PAUSE_MS = 1_000;
 
@@ -53,9 +57,14 @@ export function startLoad({ nodes, customers, random, clients, hotPauseMs = 0 }:
   const once = async (gateway: TestGateway, { accountId, key, isHot }: Customer, dispatcher?: Dispatcher) => {
     if (random.below(100) === 0) await topUp(gateway, accountId);
     const stream = random.below(3) === 0;
+    const isTagged = !isHot || random.below(HOT_TAGGED) === 0;
     const response = await request(`${gateway.url}/v1/messages`, {
       method: 'POST',
-      headers: { 'content-type': 'application/json', 'x-api-key': key },
+      headers: {
+        'content-type': 'application/json',
+        'x-api-key': key,
+        ...(isTagged && { 'x-svc-tags': `project=chaos, customer=${random.below(TAG_VALUES)}` }),
+      },
       body: JSON.stringify(ask({ stream, model: isHot ? QUICK : MODEL })),
       ...(dispatcher !== undefined && { dispatcher }),
       ...TIMES,

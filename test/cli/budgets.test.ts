@@ -96,6 +96,18 @@ describe('the command line', () => {
     assert.match(wrong.notes, /\(NOT_FOUND\)/);
   });
 
+  it('requires tags of the calls of a key and a team, and no longer with "none"', async () => {
+    const { accountId, keyId } = await gateway.newCustomer('1');
+    const team = await json('teams', 'create', accountId, 'search', '--require-tags', 'customer', 'end_user');
+    assert.deepEqual(team.requiredTags, ['customer', 'end_user']);
+    const shown = await tollgate('keys', 'update', keyId, '--require-tags', 'project', 'session');
+    assert.match(shown.out, /^required tags +project, session$/m);
+    assert.equal((await json('teams', 'update', team.id, '--require-tags', 'none')).requiredTags, null);
+    assert.equal((await json('keys', 'update', keyId, '--require-tags', 'none')).requiredTags, null);
+    assert.deepEqual((await json('usage', 'totals', '--account', accountId, '--by', 'tag:customer')).groups, []);
+    assert.match((await tollgate('usage', 'totals', '--account', accountId)).out, /^calls +0$/m);
+  });
+
   it('makes, shows, changes and removes a budget', async () => {
     const { accountId } = await gateway.newCustomer('1');
     const window = ['--window', 'week', '--limit', '20'];

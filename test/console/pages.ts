@@ -1,6 +1,8 @@
 import { expect } from 'chai';
+import { ask } from '../support/calls';
 import { showPage, type TestConsole } from '../support/console-page';
 import { createSandbox, creation, terminate } from '../support/sandboxes';
+import { messagesAnswer } from '../support/upstream';
 import { looksOf, type Shown } from './looks-of';
 
 const WIDTHS = [360, 1_024, 1_680];
@@ -44,6 +46,29 @@ export function pages(the: () => TestConsole): void {
         expect((box?.x ?? 0) + (box?.width ?? 0), String(name)).to.be.at.most(360);
         await window.page.keyboard.press('Escape');
       }
+    });
+
+    it('groups usage by a tag whose name is typed, and narrows the filter to one value', async () => {
+      const { gateway, upstreams, key } = the();
+      for (const upstream of upstreams) upstream.always(messagesAnswer());
+      for (const customer of ['4711', '4711', '4712']) {
+        const headers = { 'x-svc-tags': `customer=${customer}` };
+        const answer = await gateway.call('/v1/messages', { key, headers, body: ask() });
+        await gateway.record(key, answer.headers['x-svc-request-id'] ?? '');
+      }
+      await using window = await the().signIn('/console');
+      const { page } = window;
+      await showPage(page, '/console/usage');
+      await page.getByRole('button', { name: 'Group by' }).press('Enter');
+      await page.getByRole('combobox').fill('customer');
+      await page.getByRole('option', { name: 'customer' }).waitFor();
+      await page.keyboard.press('Enter');
+      const groups = page.getByRole('table', { name: /by customer/ });
+      await groups.getByRole('row', { name: /^4711 2 / }).waitFor();
+      await groups.getByRole('link', { name: '4712' }).press('Enter');
+      await page.waitForURL(/tags=customer%3D4712/);
+      await groups.getByRole('row', { name: /^4711/ }).waitFor({ state: 'detached' });
+      expect(await groups.locator('tbody tr').count()).to.equal(1);
     });
 
     it('requests totals and chart once for each filter, and again only if newer records exist', async () => {

@@ -300,6 +300,7 @@ export class SimulatedDatabase {
       previous_until: null,
       teamId: team?.id ?? null,
       memberId: null,
+      requiredTags: null,
       ...changeLimits({ limitE8 }),
     }));
   }

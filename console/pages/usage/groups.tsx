@@ -10,8 +10,9 @@ import { changeQuery, hrefOf, place } from '../../router';
 import type { Totals } from '../../shapes';
 
 /** What usage can be grouped by, besides tags. */
+const USUAL: Option = { value: 'model', text: 'Model' };
 const GROUPINGS: readonly Option[] = [
-  { value: 'model', text: 'Model' },
+  USUAL,
   { value: 'key', text: 'Key' },
   { value: 'upstream', text: 'Upstream' },
   { value: 'team', text: 'Team' },
@@ -22,7 +23,6 @@ const GROUPINGS: readonly Option[] = [
 ];
 
 const TAG = /^tag:([a-z][a-z0-9_]{0,31})$/;
-const USUAL: Option = { value: 'model', text: 'Model' };
 
 /** Returns what the page's address groups usage by. Default: the model. */
 export function groupedBy(): Option {
@@ -49,7 +49,7 @@ export function GroupPicker() {
       isNeeded
       hint="Search, or name a tag"
       align="end"
-      value={by}
+      value={by === USUAL ? undefined : by}
       onChange={(value) => changeQuery({ by: value === USUAL.value ? undefined : value }, { replace: true })}
       find={findGroupings}
     />

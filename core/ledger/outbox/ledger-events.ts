@@ -20,7 +20,6 @@ interface Reached {
   readonly accountId: string;
   readonly budgetId: string;
   readonly scope: string;
-  readonly name: string;
   readonly window: string;
   readonly once: string;
   readonly keptUntil: string;
@@ -39,6 +38,8 @@ interface Found {
  * window. A value's own budget replaces the tag's budget for the same window. Also finds the accounts with a `balance_low_e8` above the
  * lowest balance after an entry of the batch.
  *
+ * Postgres sums each scope once, and expects so little work that it does not compile the statement, which would cost ten times as much.
+ *
  * A charge after a limit was lowered thus reports the thresholds that the earlier charges have reached. An event must exist until its
  * window has ended and the last charges of the window are shipped.
  */
@@ -47,12 +48,12 @@ const FIND = `
     SELECT * FROM jsonb_to_recordset(:charged::jsonb) AS charged (scope text, day date, "limitedBy" text)),
   limited AS (
     SELECT DISTINCT ON (charged.scope, budgets."window", starts)
-      charged.scope, budgets.id, budgets."window", limit_e8, thresholds, starts,
+      charged.scope, budgets.id, account_id, budgets."window", limit_e8, thresholds, starts,
       CASE "window" WHEN 'total' THEN 'infinity' ELSE starts + ('1 ' || "window")::interval END AS ends
     FROM charged JOIN budgets ON budgets.scope = "limitedBy" CROSS JOIN LATERAL (
       SELECT CASE "window" WHEN 'total' THEN '-infinity' ELSE date_trunc("window", day::timestamp) END AS starts) AS begun
     ORDER BY charged.scope, budgets."window", starts, length("limitedBy") DESC),
-  spent AS (
+  spent AS MATERIALIZED (
     SELECT limited.*, (
       SELECT coalesce(sum(spent_e8), 0) FROM scope_spending AS spending
       WHERE spending.scope = limited.scope AND spending.day >= starts AND spending.day < ends) AS spent_e8
@@ -62,11 +63,9 @@ const FIND = `
     FROM spent CROSS JOIN LATERAL jsonb_array_elements_text(thresholds) AS threshold
     WHERE spent_e8 * 100 >= limit_e8 * threshold::bigint),
   fresh AS (
-    SELECT budgets.account_id AS "accountId", budgets.id AS "budgetId", reached.scope,
-      CASE WHEN reached.scope LIKE 'g:%' THEN substr(reached.scope, 40) ELSE ${nameSql('budgets')} END AS name,
-      reached."window", reached.once, ends AT TIME ZONE 'UTC' + interval '7 days' AS "keptUntil", threshold,
-      reached.limit_e8::text AS "limitE8", spent_e8::text AS "spentE8"
-    FROM reached JOIN budgets USING (id)
+    SELECT account_id AS "accountId", id AS "budgetId", scope, "window", once, threshold,
+      ends AT TIME ZONE 'UTC' + interval '7 days' AS "keptUntil", limit_e8::text AS "limitE8", spent_e8::text AS "spentE8"
+    FROM reached
     WHERE NOT EXISTS (SELECT FROM events WHERE events.once = 'budget.reached ' || reached.once)),
   low AS (
     SELECT account.id AS "accountId", balance_low_e8::text AS "lowE8"
@@ -85,8 +84,21 @@ export async function raiseLedgerEvents(transaction: Knex.Transaction, entries: 
   const bindings = { charged: JSON.stringify(chargedScopes(paid)), balances: JSON.stringify(leastBalances(paid)) };
   const { rows } = await transaction.raw<{ rows: [Found] }>(FIND, bindings);
   const { reached, low } = rows[0];
-  const events = [...(reached ?? []).map(budgetReached), ...lowBalances(paid, low ?? [])];
-  await writeEvents(transaction, events);
+  const names = await readNames(transaction, reached ?? []);
+  const budgets = (reached ?? []).map((each) => budgetReached(each, names));
+  await writeEvents(transaction, [...budgets, ...lowBalances(paid, low ?? [])]);
+}
+
+/** Returns the names of budgets by id, except those of tags. */
+async function readNames(transaction: Knex, reached: readonly Reached[]): Promise<ReadonlyMap<string, string | null>> {
+  const ids = reached.filter(({ scope }) => parseScope(scope).kind !== 'tag').map(({ budgetId }) => budgetId);
+  if (ids.length === 0) return new Map();
+  const { rows } = await transaction.raw<{ rows: { id: string; name: string | null }[] }>(
+    `SELECT id::text AS id, ${nameSql('budgets')} AS name
+     FROM budgets WHERE id IN (SELECT value::uuid FROM jsonb_array_elements_text(:ids::jsonb))`,
+    { ids: JSON.stringify(ids) },
+  );
+  return new Map(rows.map(({ id, name }) => [id, name]));
 }
 
 function chargedScopes(paid: readonly OutboxEntry[]): readonly ChargedScope[] {
@@ -117,8 +129,13 @@ function leastBalances(paid: readonly OutboxEntry[]): readonly object[] {
   return [...least].map(([accountId, leastE8]) => ({ accountId, leastE8: String(leastE8) }));
 }
 
-function budgetReached({ accountId, budgetId, scope, name, window, threshold, ...reached }: Reached): NewEvent {
+function budgetReached(
+  { accountId, budgetId, scope, window, threshold, ...reached }: Reached,
+  names: ReadonlyMap<string, string | null>,
+): NewEvent {
   const { kind, id } = parseScope(scope);
+  // The scope of a tag's value is such as `g:<account>:customer=4711`.
+  const name = kind === 'tag' ? id.slice(accountId.length + 1) : (names.get(budgetId) ?? null);
   const scopeId = kind === 'account' || kind === 'tag' ? null : id;
   const amounts = {
     limitUsd: formatUsd(BigInt(reached.limitE8)),

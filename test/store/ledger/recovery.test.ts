@@ -116,6 +116,18 @@ for (const database of DATABASES) {
         assert.equal((await readChain(knex, payers[0].accountId)).length, 3);
       });
 
+      it('restores the tags that a key and its team require, each once', async () => {
+        const payer = await fund(1_000n);
+        const owners = { teamId: newId(), memberId: newId() };
+        await insertTeam(knex, payer, owners);
+        await knex('teams').where({ id: owners.teamId }).update({ required_tags: '["customer","project"]' });
+        await knex('api_keys').where({ id: payer.keyId }).update({ rev: 1, required_tags: '["session","customer"]' });
+        ledger = await lose(ledger);
+        await ensureReady({ ledger, database: knex, log: quiet });
+        const requiredTags = (await ledger.readKey(payer))?.settings.requiredTags;
+        assert.deepEqual(requiredTags, ['customer', 'project', 'session']);
+      });
+
       it('restores the spending and the limits of an account, a team and a member', async () => {
         const payer = await fund(1_000n);
         const { accountId, keyId } = payer;

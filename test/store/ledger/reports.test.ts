@@ -138,6 +138,7 @@ for (const { name, open } of DATABASES) {
 
     it('writes every field of a record as an insert does', async () => {
       const [one, other] = [await fund(), await fund()];
+      const owners = { teamId: newId(), memberId: newId() };
       const record = (payer: Payer) =>
         usageRecord(payer, {
           ...{ modelRequested: 'Möđel 🚀 "x"', firstTokenMs: undefined, inputTokens: 2 ** 53 - 1, outputTokens: 0 },
@@ -148,6 +149,7 @@ for (const { name, open } of DATABASES) {
             upstreamCostE8: '5',
           },
           ...{ sessionId: 's', agentId: 'a', calls: 3, rollout: 'r', rolloutStage: 1, rolloutGroup: 'control' },
+          ...{ endUserId: 'u', ...owners, tags: { customer: '4711', quote: '"' } },
           routing: { candidates: [], of: 2, attempts: [], intent: { key: 'k', body: 'b' } },
         });
       const call = reportedCall(one, 5n, { record: JSON.stringify(record(one)) });
