@@ -44,8 +44,20 @@ import { exportUsage, FILTERS, filtersOf, showTags, usageTotals } from './usage'
 import { createUser, setPassword } from './users';
 
 const { ACCOUNT, BALANCE, KEY, USER, SANDBOX, ORPHAN, PLACE, UPSTREAM, TEST, ROLLOUT, RECORD, ATTEMPT } = columns;
-const { MEMBER, INVITATION, TEAM, REQUIRED, BUDGET, EVENT, WEBHOOK, DELIVERY, TOKEN, CHANGE, REVISION, ACTIVE_REVISION } =
-  columns;
+const {
+  MEMBER,
+  INVITATION,
+  TEAM,
+  REQUIRED,
+  BUDGET,
+  EVENT,
+  WEBHOOK,
+  DELIVERY,
+  TOKEN,
+  CHANGE,
+  REVISION,
+  ACTIVE_REVISION,
+} = columns;
 
 const PAGES = { pages: true } as const;
 const option = (flags: string, summary: string) => new Option(flags, summary);

@@ -133,11 +133,11 @@ function failureOf(response: Response, json: unknown): Failure {
   );
 }
 
-/** Appends values to a path as its query, such as `name?a=1&b=2`. Skips undefined and empty values. */
+/** Appends values to a path's query, such as `name?a=1&b=2`. Skips undefined and empty values. */
 export function withQuery(path: string, query: Readonly<Record<string, string | number | undefined>>): string {
   const search = new URLSearchParams();
   for (const [name, value] of Object.entries(query)) {
     if (value !== undefined && value !== '') search.set(name, String(value));
   }
-  return search.size === 0 ? path : `${path}?${search}`;
+  return search.size === 0 ? path : `${path}${path.includes('?') ? '&' : '?'}${search}`;
 }

@@ -1,14 +1,17 @@
 import { ask, Failure } from './api';
 import { type Room, start } from './frame';
+import { AlertsPage } from './pages/alerts/alerts-page';
+import { InvitationPage } from './pages/invitation';
 import { KeysPage } from './pages/keys/keys-page';
 import { OverviewPage } from './pages/overview/overview-page';
 import { SandboxPage } from './pages/sandboxes/sandbox-page';
 import { SandboxesPage } from './pages/sandboxes/sandboxes-page';
 import { SignInPage } from './pages/sign-in';
+import { TeamPage } from './pages/team/team-page';
 import { UsagePage } from './pages/usage/usage-page';
 import { decide } from './parts/dialog';
 import { SessionMenu } from './parts/session-menu';
-import { endSession, keepSession, sessions } from './session';
+import { endSession, keepSession, ownAccess, sessions } from './session';
 import type { Session } from './shapes';
 import './style/sandbox.css';
 
@@ -25,9 +28,18 @@ const ROOMS: readonly Room[] = [
     page: SandboxesPage,
     one: { name: 'Sandbox', page: SandboxPage },
   },
+  { path: '/team', name: 'Team', icon: 'team', page: TeamPage },
+  { path: '/alerts', name: 'Alerts', icon: 'alerts', page: AlertsPage, isFor: () => ownAccess().role !== 'member' },
 ];
 
-start({ sessions, signIn: SignInPage, rooms: ROOMS, menu: AccountMenu, noticeOf });
+start({
+  sessions,
+  signIn: SignInPage,
+  open: { '/invitation': InvitationPage },
+  rooms: ROOMS,
+  menu: AccountMenu,
+  noticeOf,
+});
 
 function noticeOf({ account }: Session) {
   if (account.status !== 'frozen') return null;

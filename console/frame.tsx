@@ -18,6 +18,8 @@ export interface Room {
   readonly path: string;
   readonly name: string;
   readonly icon: IconName;
+  /** Whether the session's user may see the page. Default: every user. */
+  readonly isFor?: () => boolean;
   readonly page: ComponentType;
   /** The page of one item, at `path/id`. Absent if this part of the console has only a list. */
   readonly one?: { readonly name: string; readonly page: ComponentType<{ readonly id: string }> };
@@ -29,6 +31,8 @@ interface Props<S> {
   readonly rooms: readonly Room[];
   /** Draws the menu of the signed-in user. */
   readonly menu: ComponentType<{ readonly session: S }>;
+  /** The pages that need no session, by their paths. */
+  readonly open?: Readonly<Record<string, ComponentType>>;
   /** Returns a notice that every page shows at its top. Absent if there is none. */
   readonly noticeOf?: (session: S) => ComponentChildren;
 }
@@ -49,8 +53,10 @@ export function start<S>(props: Props<S>): void {
 }
 
 function Inside<S>(props: Props<S>) {
-  const { sessions, signIn: SignIn } = props;
+  const { sessions, signIn: SignIn, open = {} } = props;
   const state = sessions.session.value;
+  const Open = open[place.value.path];
+  if (Open !== undefined) return <Open />;
   switch (state.kind) {
     case 'unknown':
       return null;
@@ -68,7 +74,8 @@ function Inside<S>(props: Props<S>) {
 }
 
 /** The frame of every page of a signed-in user: the list of pages, the menu, and the page itself. */
-function Frame<S>({ rooms, menu: Menu, noticeOf, session }: Props<S> & { readonly session: S }) {
+function Frame<S>({ rooms: all, menu: Menu, noticeOf, session }: Props<S> & { readonly session: S }) {
+  const rooms = all.filter(({ isFor }) => isFor?.() ?? true);
   const { path } = place.value;
   const [, roomPath, id = ''] = /^(\/[^/]+)\/([^/]+)$/.exec(path) ?? [];
   const room = rooms.find((each) => each.path === path);

@@ -15,6 +15,11 @@ export function exactUsd(text: string): string {
   return write(readUsd(text), 2);
 }
 
+/** Formats the exact amount for a field that has its own currency sign. */
+export function plainUsd(text: string): string {
+  return exactUsd(text).replace(/[$,]/g, '');
+}
+
 /** Formats an amount with all eight decimals, so that amounts align in a column. */
 export function fullUsd(text: string): string {
   return write(readUsd(text), DECIMALS);
@@ -31,6 +36,11 @@ export function shortUsd(text: string): string {
 
 export function addUsd(amounts: readonly string[]): string {
   return toText(amounts.reduce((sum, each) => sum + readUsd(each), 0n));
+}
+
+/** Returns what is left of a limit after these amounts; negative if they exceed it. */
+export function leftOf(limit: string, taken: readonly string[]): string {
+  return toText(readUsd(limit) - readUsd(addUsd(taken)));
 }
 
 /** Converts an amount to a number for the height in a chart. The number is inexact, so use it only for drawing. */

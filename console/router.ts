@@ -66,6 +66,15 @@ function onClick(event: MouseEvent): void {
   go(`${link.pathname.slice(ROOT.length)}${link.search}`);
 }
 
+/** Reads the part of the address after `#` and removes it, so that the browser history does not keep its secret. */
+export function takeFragment(): URLSearchParams {
+  const fragment = new URLSearchParams(window.location.hash.slice(1));
+  if (fragment.has('token') || fragment.has('error')) {
+    window.history.replaceState(null, '', window.location.pathname + window.location.search);
+  }
+  return fragment;
+}
+
 export function startRouter(): void {
   window.addEventListener('popstate', () => {
     place.value = readPlace();

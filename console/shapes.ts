@@ -43,3 +43,15 @@ export type Operation = SandboxRecord['operations'][number];
 export type SandboxEvent = SandboxRecord['events'][number];
 export type Segment = SandboxRecord['usageSegments'][number];
 export type Period = SandboxRecord['billingPeriods'][number];
+
+export type MemberRole = Session['user']['role'];
+export type Member = Answers['GET /console/api/members']['items'][number];
+export type Invitation = Answers['GET /console/api/invitations']['items'][number];
+export type NewInvitation = Answers['POST /console/api/invitations'];
+export type Team = Answers['GET /console/api/teams']['items'][number];
+export type Budget = Answers['GET /console/api/budgets']['items'][number];
+export type AccountSettings = Answers['GET /console/api/account'];
+export type AccountEvent = Answers['GET /console/api/events']['items'][number];
+export type Webhook = Answers['GET /console/api/webhooks']['items'][number];
+export type NewWebhook = Answers['POST /console/api/webhooks'];
+export type Delivery = Answers['GET /console/api/webhooks/{webhookId}/deliveries']['items'][number];

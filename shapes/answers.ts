@@ -164,6 +164,8 @@ export interface Answers {
   "DELETE /console/api/teams/{teamId}": Answers["DELETE /admin/v1/teams/{teamId}"];
   /** @format DELETE /admin/v1/teams/{teamId} */
   "DELETE /console/api/teams/{teamId}/members/{userId}": Answers["DELETE /admin/v1/teams/{teamId}"];
+  /** @format DELETE /admin/v1/webhooks/{webhookId} */
+  "DELETE /console/api/webhooks/{webhookId}": Answers["DELETE /admin/v1/webhooks/{webhookId}"];
   "GET /admin/v1/accounts": {
     items: Answers["GET /admin/v1/accounts/{accountId}"][];
     nextCursor: string | null;
@@ -873,6 +875,11 @@ export interface Answers {
     items: Answers["POST /admin/v1/webhooks/{webhookId}/deliveries/{deliveryId}/redeliver"][];
     nextCursor: string | null;
   };
+  "GET /console/api/account": {
+    id: string;
+    name: string;
+    balanceLowUsd: string | null;
+  };
   /** @format GET /admin/v1/accounts/{accountId}/budgets */
   "GET /console/api/budgets": Answers["GET /admin/v1/accounts/{accountId}/budgets"];
   /** @format DELETE /admin/v1/budgets/{budgetId} */
@@ -915,6 +922,8 @@ export interface Answers {
       models: string[];
     }[];
   };
+  /** @format GET /admin/v1/events */
+  "GET /console/api/events": Answers["GET /admin/v1/events"];
   /** @format GET /admin/v1/accounts/{accountId}/invitations */
   "GET /console/api/invitations": Answers["GET /admin/v1/accounts/{accountId}/invitations"];
   "GET /console/api/keys": {
@@ -1486,6 +1495,10 @@ export interface Answers {
       imageOutput?: string;
     } | null;
   };
+  /** @format GET /admin/v1/accounts/{accountId}/webhooks */
+  "GET /console/api/webhooks": Answers["GET /admin/v1/accounts/{accountId}/webhooks"];
+  /** @format GET /admin/v1/webhooks/{webhookId}/deliveries */
+  "GET /console/api/webhooks/{webhookId}/deliveries": Answers["GET /admin/v1/webhooks/{webhookId}/deliveries"];
   "GET /operator/api/session": {
     operator: {
       name: string;
@@ -1507,6 +1520,8 @@ export interface Answers {
   "PATCH /admin/v1/users/{userId}": Answers["DELETE /admin/v1/users/{userId}"];
   /** @format DELETE /admin/v1/webhooks/{webhookId} */
   "PATCH /admin/v1/webhooks/{webhookId}": Answers["DELETE /admin/v1/webhooks/{webhookId}"];
+  /** @format GET /console/api/account */
+  "PATCH /console/api/account": Answers["GET /console/api/account"];
   /** @format DELETE /admin/v1/budgets/{budgetId} */
   "PATCH /console/api/budgets/{budgetId}": Answers["DELETE /admin/v1/budgets/{budgetId}"];
   /** @format DELETE /console/api/keys/{keyId} */
@@ -1515,6 +1530,8 @@ export interface Answers {
   "PATCH /console/api/members/{userId}": Answers["DELETE /admin/v1/users/{userId}"];
   /** @format DELETE /admin/v1/teams/{teamId} */
   "PATCH /console/api/teams/{teamId}": Answers["DELETE /admin/v1/teams/{teamId}"];
+  /** @format DELETE /admin/v1/webhooks/{webhookId} */
+  "PATCH /console/api/webhooks/{webhookId}": Answers["DELETE /admin/v1/webhooks/{webhookId}"];
   /** @format GET /admin/v1/accounts/{accountId} */
   "POST /admin/v1/accounts": Answers["GET /admin/v1/accounts/{accountId}"];
   /** @format DELETE /admin/v1/budgets/{budgetId} */
@@ -1735,6 +1752,14 @@ export interface Answers {
   "POST /console/api/session/link": Answers["GET /console/api/session"];
   /** @format DELETE /admin/v1/teams/{teamId} */
   "POST /console/api/teams": Answers["DELETE /admin/v1/teams/{teamId}"];
+  /** @format POST /admin/v1/accounts/{accountId}/webhooks */
+  "POST /console/api/webhooks": Answers["POST /admin/v1/accounts/{accountId}/webhooks"];
+  /** @format POST /admin/v1/webhooks/{webhookId}/deliveries/{deliveryId}/redeliver */
+  "POST /console/api/webhooks/{webhookId}/deliveries/{deliveryId}/redeliver": Answers["POST /admin/v1/webhooks/{webhookId}/deliveries/{deliveryId}/redeliver"];
+  /** @format POST /admin/v1/accounts/{accountId}/webhooks */
+  "POST /console/api/webhooks/{webhookId}/rotate": Answers["POST /admin/v1/accounts/{accountId}/webhooks"];
+  /** @format POST /admin/v1/webhooks/{webhookId}/deliveries/{deliveryId}/redeliver */
+  "POST /console/api/webhooks/{webhookId}/test": Answers["POST /admin/v1/webhooks/{webhookId}/deliveries/{deliveryId}/redeliver"];
   /** @format GET /operator/api/session */
   "POST /operator/api/session": Answers["GET /operator/api/session"];
   /** @format DELETE /admin/v1/teams/{teamId} */

@@ -1,33 +1,38 @@
-import { ask } from '../api';
+import type { WithAccess } from '../access';
+import { ask, withQuery } from '../api';
 import { exactUsd } from '../money';
 import { showMaybe } from '../numbers';
-import { type KeyPaths, openKeyDialog } from '../pages/keys/key-dialogs';
+import { AlertPanels } from '../pages/alerts/alert-panels';
+import { openKeyDialog } from '../pages/keys/key-dialogs';
 import { KeysTable } from '../pages/keys/keys-table';
+import { TeamPanels } from '../pages/team/team-panels';
 import { Button } from '../parts/button';
 import { decide } from '../parts/dialog';
 import { Icon } from '../parts/icon';
 import { Page, Panel, type Stat, Stats } from '../parts/page';
 import { Bone } from '../parts/states';
 import { type Column, TablePanel, timeColumn } from '../parts/table';
+import { chosenIn, QueryChoice } from '../parts/toolbar';
 import { Amount, Badge, Copied } from '../parts/values';
 import { useResource } from '../resource';
 import type { ApiKey, List } from '../shapes';
 import { showDuration, showMoment } from '../times';
 import { AccountStatus } from './accounts-page';
-import { mayChange } from './session';
-import type { Account, UsageRecord, User } from './shapes';
+import { accessTo, mayChange } from './session';
+import type { Account, UsageRecord } from './shapes';
 
 const EVERY_MS = 5_000;
+const VIEWS = [
+  { value: 'spending', text: 'Money and keys' },
+  { value: 'team', text: 'Team' },
+  { value: 'alerts', text: 'Alerts' },
+] as const;
 
 export function AccountPage({ id }: { readonly id: string }) {
-  const path = `/admin/v1/accounts/${encodeURIComponent(id)}`;
-  const account = useResource<Account>(path, { everyMs: EVERY_MS });
+  const access = accessTo(id);
+  const account = useResource<Account>(access.account, { everyMs: EVERY_MS });
   const { data, failure } = account;
-  const paths: KeyPaths = {
-    keys: `${path}/keys`,
-    ofKey: (key) => `/admin/v1/keys/${key.id}`,
-    models: '/admin/v1/upstreams',
-  };
+  const view = chosenIn('view', VIEWS);
   const actions = data !== undefined && mayChange() && (
     <>
       <Button onClick={() => book(data, 'credits')}>Credit</Button>
@@ -44,18 +49,28 @@ export function AccountPage({ id }: { readonly id: string }) {
       back={{ path: '/accounts', name: 'Accounts' }}
       actions={actions}
       tools={
-        <p class="sub-head quiet small">
-          <Copied text={id} label="Copy the id of the account" />
-        </p>
+        <>
+          <p class="sub-head quiet small">
+            <Copied text={id} label="Copy the id of the account" />
+          </p>
+          <div class="toolbar row">
+            <QueryChoice label="What to show of the account" name="view" options={VIEWS} />
+          </div>
+        </>
       }
       from={account}
     >
-      <Panel label="Money">
-        <Stats of={statsOf(data)} />
-      </Panel>
-      <KeysPanel paths={paths} />
-      <UsagePanel accountId={id} />
-      <UsersPanel path={`${path}/users`} />
+      {view === 'spending' && (
+        <>
+          <Panel label="Money">
+            <Stats of={statsOf(data)} />
+          </Panel>
+          <KeysPanel access={access} />
+          <UsagePanel accountId={id} />
+        </>
+      )}
+      {view === 'team' && <TeamPanels access={access} />}
+      {view === 'alerts' && <AlertPanels access={access} />}
     </Page>
   );
 }
@@ -74,16 +89,16 @@ function statsOf(account: Account | undefined): readonly Stat[] {
   ];
 }
 
-function KeysPanel({ paths }: { readonly paths: KeyPaths }) {
-  const keys = useResource<List<ApiKey>>(`${paths.keys}?limit=200`, { everyMs: EVERY_MS });
+function KeysPanel({ access }: WithAccess) {
+  const keys = useResource<List<ApiKey>>(withQuery(access.list('keys'), { limit: 200 }), { everyMs: EVERY_MS });
   const create = mayChange() && (
-    <Button onClick={() => openKeyDialog(paths)}>
+    <Button onClick={() => openKeyDialog(access)}>
       <Icon name="plus" /> Create a key
     </Button>
   );
   return (
     <Panel title="API keys" actions={create} from={keys}>
-      <KeysTable list={keys} paths={paths} mayChange={mayChange()} none="This account has no key." />
+      <KeysTable list={keys} access={access} none="This account has no key." />
     </Panel>
   );
 }
@@ -129,28 +144,6 @@ const USAGE_COLUMNS: readonly Column<UsageRecord>[] = [
   { title: 'Tokens', isNumber: true, room: 'from-l', cell: ({ totalTokens }) => showMaybe(totalTokens) },
   { title: 'Duration', isNumber: true, room: 'from-m', cell: ({ responseTimeMs }) => showDuration(responseTimeMs) },
   { title: 'Cost', isNumber: true, cell: ({ cost }) => exactUsd(cost) },
-];
-
-function UsersPanel({ path }: { readonly path: string }) {
-  const users = useResource<List<User>>(path);
-  return (
-    <TablePanel
-      title="Users"
-      hint="of the console"
-      caption="Users of the account"
-      columns={USER_COLUMNS}
-      list={users}
-      keyOf={({ id }) => id}
-      bones={1}
-      none="No user signs in to this account."
-    />
-  );
-}
-
-const USER_COLUMNS: readonly Column<User>[] = [
-  { title: 'E-mail address', cell: ({ email }) => email },
-  { title: 'Status', cell: ({ status }) => status },
-  timeColumn('Created', ({ createdAt }) => createdAt),
 ];
 
 /** Opens a dialog that books a credit or a debit. One idempotency key per dialog prevents a second booking on a retry. */

@@ -18,7 +18,6 @@ export type RolloutCounts = Rollout['inStage']['control'];
 
 export type Account = Answers['GET /admin/v1/accounts/{accountId}'];
 export type UsageRecord = Answers['GET /admin/v1/usage']['items'][number];
-export type User = Answers['GET /admin/v1/accounts/{accountId}/users']['items'][number];
 export type Token = Answers['GET /admin/v1/tokens']['items'][number];
 export type NewToken = Answers['POST /admin/v1/tokens'];
 

@@ -4,7 +4,7 @@ import { Button } from '../parts/button';
 import { SignInForm, SignInFrame } from '../parts/sign-in';
 import { Failed } from '../parts/states';
 import { toFailure, useResource } from '../resource';
-import { hrefOf, place } from '../router';
+import { hrefOf, place, takeFragment } from '../router';
 import { keepSession } from '../session';
 import type { Session, SignInMethods } from '../shapes';
 
@@ -66,15 +66,6 @@ export function SignInPage({ hasEnded }: { readonly hasEnded: boolean }) {
       )}
     </SignInFrame>
   );
-}
-
-/** Reads the part of the address after `#` and removes it, so that the browser history does not keep its secret. */
-function takeFragment(): URLSearchParams {
-  const fragment = new URLSearchParams(window.location.hash.slice(1));
-  if (fragment.has('token') || fragment.has('error')) {
-    window.history.replaceState(null, '', window.location.pathname + window.location.search);
-  }
-  return fragment;
 }
 
 function OneTimeLink({ token, onFailed }: { readonly token: string; readonly onFailed: () => void }) {

@@ -6,7 +6,7 @@ import { toFailure } from '../resource';
 import { place } from '../router';
 import { announce } from './announce';
 import { Button, CopyButton } from './button';
-import { Fields, type FormPart, firstValuesOf, type Values } from './field';
+import { Fields, type FormPart, firstValuesOf, givenValuesOf, type Values } from './field';
 import { Icon } from './icon';
 import { Failed } from './states';
 
@@ -48,7 +48,7 @@ export function Dialog({ title, onClose = hide, kind, isFirm = false, children }
     const element = dialog.current;
     element?.showModal();
     // Focuses the first field or button, because the browser would focus the cross.
-    element?.querySelector<HTMLElement>('input, .primary')?.focus();
+    element?.querySelector<HTMLElement>('input, select, .primary')?.focus();
     return () => {
       isLeft.current = true;
       element?.close();
@@ -138,10 +138,11 @@ export function decide<R>(decision: Decision<R>): void {
 
 export function DecisionDialog<R>(decision: Decision<R>) {
   const { title, verb, isDestructive = false, isComplete = true, keep = 'Cancel', text, fields = [] } = decision;
-  const [values, setValues] = useState<Values>(() => firstValuesOf(fields));
+  const [typed, setTyped] = useState<Values>({});
+  // Fields whose choices are still loading may appear later, each with its own first value.
+  const values = { ...firstValuesOf(fields), ...typed };
   const { failure, isBusy, run } = useAct(async () => {
-    const given = Object.entries(values).filter(([, value]) => value !== '');
-    const result = await decision.act(Object.fromEntries(given));
+    const result = await decision.act(givenValuesOf(fields, values));
     if (decision.done !== undefined) announce(decision.done);
     hide();
     decision.onDone?.(result);
@@ -155,7 +156,7 @@ export function DecisionDialog<R>(decision: Decision<R>) {
         <Fields
           parts={fields}
           values={values}
-          onChange={setValues}
+          onChange={setTyped}
           errorOf={(name) => (name === wrongField ? failure?.message : undefined)}
         />
         {decision.children}
@@ -177,20 +178,23 @@ export function DecisionDialog<R>(decision: Decision<R>) {
 
 interface Secret {
   readonly title: string;
-  /** The name of the key or token. */
+  /** The name of what has the secret. */
   readonly name: string;
-  readonly noun: 'key' | 'token';
+  readonly noun: 'key' | 'token' | 'link' | 'secret';
   readonly secret: string;
+  /** What the user does if the secret is lost. */
+  readonly ifLost?: string;
 }
 
-/** Shows a complete new secret in a dialog. This is the only time, because the gateway stores only its hash. */
-export function showSecret({ title, name, noun, secret }: Secret): void {
+/** Shows a complete new secret in a dialog. This is the only time, because the gateway does not show it again. */
+export function showSecret(shown: Secret): void {
+  const { title, name, noun, secret, ifLost = 'revoke it and create another' } = shown;
   showDialog(
     <Dialog title={title} isFirm>
       <div class="form stack">
         <p>
-          Copy the {noun} <strong>{name}</strong> now and keep it in a safe place. It is shown only once. If you lose
-          it, revoke it and create another.
+          <strong>{name}</strong>: copy the {noun} now and keep it in a safe place. It is shown only once. If you lose
+          it, {ifLost}.
         </p>
         <div class="secret">
           <code>{secret}</code>

@@ -83,7 +83,9 @@ export interface FormField {
   readonly placeholder?: string;
   readonly minLength?: number;
   readonly maxLength?: number;
-  readonly autocomplete?: 'new-password';
+  readonly autocomplete?: 'new-password' | 'off';
+  /** Returns whether the form has the field, by the values of the others. Default: always. */
+  readonly when?: (values: Values) => boolean;
 }
 
 /** Fields with a common heading; `isRow` puts them in one row. */
@@ -96,10 +98,19 @@ interface FieldGroup {
 export type FormPart = FormField | FieldGroup;
 export type Values = Readonly<Record<string, string>>;
 
+function fieldsOf(parts: readonly FormPart[]): readonly FormField[] {
+  return parts.flatMap((part) => ('legend' in part ? part.fields : [part]));
+}
+
 /** Returns the initial values of a form's fields. */
 export function firstValuesOf(parts: readonly FormPart[]): Values {
-  const fields = parts.flatMap((part) => ('legend' in part ? part.fields : [part]));
-  return Object.fromEntries(fields.map(({ name, value = '' }) => [name, value]));
+  return Object.fromEntries(fieldsOf(parts).map(({ name, value = '' }) => [name, value]));
+}
+
+/** Returns the values of the shown fields that are not empty. */
+export function givenValuesOf(parts: readonly FormPart[], values: Values): Values {
+  const given = fieldsOf(parts).filter(({ name, when }) => values[name] && (when?.(values) ?? true));
+  return Object.fromEntries(given.map(({ name }) => [name, values[name] ?? '']));
 }
 
 interface FieldsProps {
@@ -110,15 +121,16 @@ interface FieldsProps {
 }
 
 export function Fields({ parts, values, onChange, errorOf }: FieldsProps) {
-  const input = ({ name, ...field }: FormField) => (
-    <Input
-      key={name}
-      {...field}
-      value={values[name] ?? ''}
-      onChange={(value) => onChange({ ...values, [name]: value })}
-      error={errorOf?.(name)}
-    />
-  );
+  const input = ({ name, when, ...field }: FormField) =>
+    when?.(values) === false ? null : (
+      <Input
+        key={name}
+        {...field}
+        value={values[name] ?? ''}
+        onChange={(value) => onChange({ ...values, [name]: value })}
+        error={errorOf?.(name)}
+      />
+    );
   return (
     <>
       {parts.map((part) =>
@@ -135,7 +147,7 @@ export function Fields({ parts, values, onChange, errorOf }: FieldsProps) {
   );
 }
 
-interface InputProps extends Omit<FormField, 'name'> {
+interface InputProps extends Omit<FormField, 'name' | 'when'> {
   readonly value: string;
   readonly onChange: (value: string) => void;
   readonly error?: string | undefined;
@@ -153,7 +165,12 @@ export function Input(props: InputProps) {
     >
       {(control) =>
         options !== undefined ? (
-          <select {...control} value={value} onChange={(event) => onChange(event.currentTarget.value)}>
+          <select
+            {...control}
+            required={isRequired}
+            value={value}
+            onChange={(event) => onChange(event.currentTarget.value)}
+          >
             {options.map(({ value: each, text }) => (
               <option key={each} value={each}>
                 {text}

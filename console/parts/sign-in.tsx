@@ -26,13 +26,15 @@ export function SignInFrame({ title, children }: { readonly title: string; reado
 interface FormProps {
   readonly fields: readonly FormPart[];
   readonly signIn: (values: Values) => Promise<void>;
+  /** The label of the button. Default: `Sign in`. */
+  readonly verb?: string;
   /** The gateway's error code for wrong credentials, and the text that the form shows for it. */
   readonly wrong: { readonly code: string; readonly text: string };
   /** The gateway's error code for too many attempts. */
   readonly slowedCode: string;
 }
 
-export function SignInForm({ fields, signIn, wrong, slowedCode }: FormProps) {
+export function SignInForm({ fields, signIn, verb = 'Sign in', wrong, slowedCode }: FormProps) {
   const [values, setValues] = useState<Values>({});
   const { failure, isBusy, run } = useAct(() => signIn(values));
   const seconds = failure?.more.retryAfterSeconds;
@@ -51,7 +53,7 @@ export function SignInForm({ fields, signIn, wrong, slowedCode }: FormProps) {
         failure !== undefined && <Failed failure={failure} />
       )}
       <button type="submit" class="button primary wide" disabled={isBusy}>
-        {isBusy ? 'Signing in …' : 'Sign in'}
+        {isBusy ? 'Signing in …' : verb}
       </button>
     </form>
   );

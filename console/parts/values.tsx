@@ -31,6 +31,26 @@ export function Amount({ usd }: { readonly usd: string | null }) {
 /** The mark for a value that does not apply. */
 export const NONE = <span class="faint">–</span>;
 
+/** The texts that there are, one in each line, or a dash. */
+export function Lines({ of }: { readonly of: readonly (string | number | null)[] }) {
+  const lines = of.filter((each) => each !== null);
+  if (lines.length === 0) return NONE;
+  return (
+    <>
+      {lines.map((each) => (
+        <span key={each} class="line">
+          {each}
+        </span>
+      ))}
+    </>
+  );
+}
+
+/** A list of names, or a dash. */
+export function Names({ of }: { readonly of: readonly string[] }) {
+  return of.length === 0 ? NONE : <span>{of.join(', ')}</span>;
+}
+
 export type Tone = 'good' | 'warn' | 'bad' | 'accent' | 'plain';
 
 /** A state in one word. The color repeats the word's meaning and adds nothing. */

@@ -185,16 +185,9 @@ export class MemoryLedger implements Ledger {
     if (intent !== undefined && roomForIntent === undefined) return { outcome: 'too_many_intents' };
     const { waitMs, callWaitMs: _, ...rate } = takeRate(key, request.tokens ?? 0, this.now());
     if (request.tokens !== undefined && waitMs > 0) return { outcome: 'rate_limited', retryAfterMs: waitMs };
-    const tags = this.#tags.limited(accountId, request.tags);
-    if (tags === undefined) return { outcome: 'too_many_limited_tags' };
-    const unknown = tags.filter((scope) => !this.scopes.has(scope));
-    if (unknown.length > 0) {
-      if (this.#tags.isFull(accountId, unknown)) return { outcome: 'too_many_tags' };
-      const moment = this.#tags.of(accountId).rev;
-      if (known?.moment !== moment) return { outcome: 'unknown_tags', moment, scopes: unknown };
-      for (const { scope, ...state } of known.tags)
-        if (unknown.includes(scope)) this.scopes.set(scope, { accountId, heldE8: 0n, ...state });
-    }
+    const found = this.#findTags(request, known);
+    if (found.outcome !== undefined) return found;
+    const { tags, unknown } = found;
     const scopes = joinScopes(scopesOf(key.settings), ...tags);
     const chain = chainOf(accountId, scopes, keyId);
     const leftE8 = smallest(account.availableE8, this.roomIn(chain));
@@ -221,6 +214,20 @@ export class MemoryLedger implements Ledger {
     this.#deadlinesOf(accountId).set(rid, this.#deadlineAfter(request.lifetimeMs));
     if (intent !== undefined) this.#intents.note(accountId, rid, intent, roomForIntent);
     return { outcome: 'reserved', heldE8 };
+  }
+
+  /** Returns the scopes of a call's limited tags, with those that only `known` has, which it makes; or why the call cannot have them. */
+  #findTags({ accountId, tags: given }: ReserveRequest, known: KnownTags | undefined) {
+    const tags = this.#tags.limited(accountId, given);
+    if (tags === undefined) return { outcome: 'too_many_limited_tags' } as const;
+    const unknown = tags.filter((scope) => !this.scopes.has(scope));
+    if (unknown.length === 0) return { tags, unknown, outcome: undefined };
+    if (this.#tags.isFull(accountId, unknown)) return { outcome: 'too_many_tags' } as const;
+    const moment = this.#tags.of(accountId).rev;
+    if (known?.moment !== moment) return { outcome: 'unknown_tags', moment, scopes: unknown } as const;
+    for (const { scope, ...state } of known.tags)
+      if (unknown.includes(scope)) this.scopes.set(scope, { accountId, heldE8: 0n, ...state });
+    return { tags, unknown, outcome: undefined };
   }
 
   async countRefused(payer: Payer): Promise<CountOutcome> {

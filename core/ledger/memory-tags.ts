@@ -150,6 +150,7 @@ export class MemoryTags {
     tags.usedAt.clear();
     tags.open.clear();
     tags.lookAt = undefined;
+    tags.rev += 1;
     return scopes;
   }
 

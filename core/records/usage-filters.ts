@@ -26,7 +26,22 @@ export interface UsageFilters {
 /** Adds the filters to a query, in a form that can use the indexes of migrations/0003-usage-records.ts. */
 export function narrow(
   query: Knex.QueryBuilder,
-  { account, from, to, key, model, upstream, status, session, agent, team, member, endUser, tags, memberId }: UsageFilters,
+  {
+    account,
+    from,
+    to,
+    key,
+    model,
+    upstream,
+    status,
+    session,
+    agent,
+    team,
+    member,
+    endUser,
+    tags,
+    memberId,
+  }: UsageFilters,
 ): void {
   if (account !== undefined) query.where('usage.account_id', account);
   if (from !== undefined) query.where('usage.created_at', '>=', from);

@@ -1,8 +1,10 @@
 import { openConsole, type TestConsole } from '../support/console-page';
+import { alerts } from './alerts';
 import { journey } from './journey';
 import { pages } from './pages';
 import { sandboxes } from './sandboxes';
 import { sessions } from './sessions';
+import { team } from './team';
 
 /** All stories share one gateway and one browser. */
 describe('the console in a real browser', function () {
@@ -19,5 +21,7 @@ describe('the console in a real browser', function () {
   journey(the);
   sessions(the);
   sandboxes(the);
+  team(the);
+  alerts(the);
   pages(the);
 });

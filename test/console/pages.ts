@@ -30,6 +30,11 @@ export function pages(the: () => TestConsole): void {
       ['/console/keys'],
       ['/console/keys', async (page) => page.getByRole('button', { name: 'Create a key' }).click()],
       ['/console/sandboxes'],
+      ['/console/team'],
+      ['/console/team', async (page) => page.getByRole('button', { name: 'Invite' }).click()],
+      ['/console/alerts'],
+      ['/console/alerts', async (page) => page.getByRole('button', { name: 'Create a webhook' }).click()],
+      ['/console/invitation'],
       [sandboxPath],
       ['/console/nowhere'],
     ];

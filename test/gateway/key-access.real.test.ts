@@ -35,8 +35,8 @@ describe('An API key on two nodes that hold money in advance', function () {
     Promise.all(Array.from({ length: count }, (_, index) => action(index % 2 === 0 ? one : other)));
 
   /** Calls until both nodes have money of the key in advance. */
-  async function warm(key: string) {
-    await Promise.all([one, other].flatMap((node) => Array.from({ length: 100 }, () => codeOf(node, key))));
+  async function warm(key: string, calls = 100) {
+    await Promise.all([one, other].flatMap((node) => Array.from({ length: calls }, () => codeOf(node, key))));
   }
 
   it('is refused at both nodes once a change of its addresses, expiry or secret that rules it out is confirmed', async () => {
@@ -58,6 +58,21 @@ describe('An API key on two nodes that hold money in advance', function () {
     await other.admin('PATCH', `/admin/v1/keys/${keyId}`, { expiresAt });
     const isExpired = (code: string) => code === '401 API_KEY_EXPIRED';
     await until('both refuse it', async () => (await everywhere(fresh)).every(isExpired));
+  });
+
+  it('is refused at both nodes once the removal of its member is answered, and those of other members are not', async () => {
+    const { accountId, key: first, keyId } = await one.newCustomer('100');
+    const { key: others } = (await one.admin('POST', `/admin/v1/accounts/${accountId}/keys`, { name: 'another' })).json;
+    const person = { email: `${keyId}@example.com`, password: 'correct horse battery', role: 'member' };
+    const { json: member } = await one.admin('POST', `/admin/v1/accounts/${accountId}/users`, person);
+    await one.admin('PATCH', `/admin/v1/keys/${keyId}`, { memberId: member.id });
+    await warm(first, 20);
+    await until('the removal is answered', async () => {
+      const { status } = await other.admin('DELETE', `/admin/v1/users/${member.id}`);
+      return status === 200 || undefined;
+    });
+    assert.deepEqual(await everywhere(first), ['401 INVALID_API_KEY', '401 INVALID_API_KEY']);
+    await until('both take the other key', async () => (await everywhere(others)).every((code) => code === '200'));
   });
 
   it('can be created or rotated 200 times a day at once and then 60 times an hour, at both nodes together', async () => {

@@ -61,7 +61,7 @@ export async function openConsole(): Promise<TestConsole> {
   const gateway = await startGateway({
     ...SANDBOX_GATEWAY,
     plugins: { ...SANDBOX_GATEWAY.plugins, console: { oidc } },
-    env: { OIDC_SECRET: clientSecret },
+    env: { OIDC_SECRET: clientSecret, WEBHOOKS_ALLOW_PRIVATE: 'true' },
     upstreams: {
       first: { url: first.url, tier: 'official' },
       second: { url: second.url },
@@ -124,6 +124,30 @@ export async function showPage(page: ConsoleWindow['page'], path: string): Promi
   await page.goto(path);
   await page.locator('main h1').waitFor();
   await until(`${path} is complete`, async () => (await page.locator('.bone, .chart-bone, .is-stale').count()) === 0);
+}
+
+/** Presses Tab until the element with this name has the focus. */
+export async function tabTo({ page }: Pick<ConsoleWindow, 'page'>, name: RegExp): Promise<void> {
+  for (let pressed = 0; pressed < 60; pressed += 1) {
+    await page.keyboard.press('Tab');
+    const focused = (await page.evaluate(
+      'document.activeElement.getAttribute("aria-label") ?? document.activeElement.innerText ?? ""',
+    )) as string;
+    if (name.test(focused.trim())) return;
+  }
+  throw new Error(`Tab does not reach ${name}`);
+}
+
+/** Returns a function that saves a picture of a page, such as `docs/images/console-team.png`, in the folder `PICTURES`. Without it there are none. */
+export function pictureTaker(of: string, pageOf: () => ConsoleWindow['page']): (name: string) => Promise<void> {
+  const folder = process.env['PICTURES'];
+  return async (name) => {
+    if (folder === undefined) return;
+    const page = pageOf();
+    await page.mouse.move(0, 0);
+    await until('nothing loads', async () => (await page.locator('.bone, .chart-bone, .is-stale').count()) === 0);
+    await page.screenshot({ path: join(folder, `${of}-${name}.png`) });
+  };
 }
 
 /** Returns the accessibility violations that axe finds. */

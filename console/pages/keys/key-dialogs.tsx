@@ -1,63 +1,62 @@
 import { useState } from 'preact/hooks';
+import { type Access, mayManage, type WithAccess } from '../../access';
 import { ask } from '../../api';
-import { exactUsd } from '../../money';
+import { plainUsd } from '../../money';
+import { Checks } from '../../parts/checks';
 import { DecisionDialog, decide, showDialog, showSecret } from '../../parts/dialog';
 import type { FormField, FormPart, Values } from '../../parts/field';
 import { Segmented } from '../../parts/toolbar';
 import { useResource } from '../../resource';
 import type { ApiKey, Catalog, NewApiKey } from '../../shapes';
 import { fromLocalInput, showAgo, toLocalInput } from '../../times';
+import { type Crew, memberOptions, teamOptions, useCrew } from '../team/crew';
 
 const AMOUNTS = { balanceLimit: 'Total', dailyLimit: 'Per day', monthlyLimit: 'Per month' } as const;
 const COUNTS = { callsPerMinute: 'Calls per minute', tokensPerMinute: 'Tokens per minute' } as const;
 type Amount = keyof typeof AMOUNTS;
 type Count = keyof typeof COUNTS;
 
-/** The API paths of keys, and of the models that a key can be limited to. */
-export interface KeyPaths {
-  readonly keys: string;
-  readonly ofKey: (key: ApiKey) => string;
-  readonly models: string;
-}
-
 /** An answer that lists models: the customer's catalog, or the operator's list of upstreams. */
 type ModelSource = Partial<Pick<Catalog, 'models'>> & {
   readonly items?: readonly { readonly models: readonly { readonly name: string }[] }[];
 };
 
-export function openKeyDialog(paths: KeyPaths, key?: ApiKey): void {
-  showDialog(<KeyDialog paths={paths} apiKey={key} />);
+export function openKeyDialog(access: Access, key?: ApiKey): void {
+  showDialog(<KeyDialog access={access} apiKey={key} />);
 }
 
 /** A dialog that creates or edits a key. An empty field means no limit. */
-function KeyDialog({ paths, apiKey: key }: { readonly paths: KeyPaths; readonly apiKey: ApiKey | undefined }) {
-  const { data } = useResource<ModelSource>(paths.models);
+function KeyDialog({ access, apiKey: key }: WithAccess & { readonly apiKey: ApiKey | undefined }) {
+  const { data } = useResource<ModelSource>(access.models);
+  const owners = ownerFields(access, useCrew(access), key);
   const names = (data?.models ?? data?.items?.flatMap(({ models }) => models) ?? []).map(({ name }) => name);
   const [allowedModels, setAllowed] = useState<readonly string[] | null>(key?.allowedModels ?? null);
   const expiry = key === undefined || key.expiresAt === null ? '' : toLocalInput(key.expiresAt);
 
   const save = async ({ name, expiresAt: until = '', allowedAddresses, ...texts }: Values) => {
+    const owned = owners.map((field) => [field.name, texts[field.name] ?? null]);
     const numbers = Object.keys(COUNTS).map((count) => [count, count in texts ? Number(texts[count]) : null]);
     const changes = {
       ...Object.fromEntries(Object.keys(AMOUNTS).map((amount) => [amount, texts[amount] ?? null])),
       ...Object.fromEntries(numbers),
+      ...Object.fromEntries(owned),
       allowedModels,
       allowedAddresses: listOf(allowedAddresses),
     };
     const expiresAt = fromLocalInput(until) ?? null;
     if (key === undefined) {
       const given = Object.entries({ ...changes, expiresAt }).filter(([, value]) => value !== null);
-      return ask<NewApiKey>(paths.keys, { method: 'POST', body: { name, ...Object.fromEntries(given) } });
+      return ask<NewApiKey>(access.list('keys'), { method: 'POST', body: { name, ...Object.fromEntries(given) } });
     }
     // Sends the expiry only if it was changed, because the gateway rejects an expiry in the past.
     const body = { name, ...changes, ...(until !== expiry && { expiresAt }) };
-    return ask<ApiKey>(paths.ofKey(key), { method: 'PATCH', body });
+    return ask<ApiKey>(access.one('keys', key.id), { method: 'PATCH', body });
   };
   return (
     <DecisionDialog
       title={key === undefined ? 'Create a key' : 'Edit the key'}
       verb={key === undefined ? 'Create the key' : 'Save'}
-      fields={fieldsOf(key, expiry)}
+      fields={fieldsOf(key, expiry, owners)}
       isComplete={allowedModels?.length !== 0}
       act={save}
       onDone={(saved: ApiKey | NewApiKey) => 'key' in saved && showNewKey(saved)}
@@ -67,14 +66,28 @@ function KeyDialog({ paths, apiKey: key }: { readonly paths: KeyPaths; readonly 
   );
 }
 
-function fieldsOf(key: ApiKey | undefined, expiry: string): readonly FormPart[] {
+/** Returns the fields for the team and the member of a key. A member chooses one of its own teams, and only for a new key. */
+function ownerFields(access: Access, crew: Crew, key: ApiKey | undefined): readonly FormField[] {
+  const isManager = mayManage(access);
+  if (!isManager && key !== undefined) return [];
+  const none = { value: '', text: 'None' };
+  const teams = teamOptions(crew);
+  const team = { name: 'teamId', label: 'Team', value: key?.teamId ?? '' };
+  if (!isManager) return teams.length === 0 ? [] : [{ ...team, value: teams[0]?.value ?? '', options: teams }];
+  return [
+    { ...team, options: [none, ...teams] },
+    { name: 'memberId', label: 'Member', value: key?.memberId ?? '', options: [none, ...memberOptions(crew)] },
+  ];
+}
+
+function fieldsOf(key: ApiKey | undefined, expiry: string, owners: readonly FormField[]): readonly FormPart[] {
   const amounts = (Object.keys(AMOUNTS) as Amount[]).map((name): FormField => {
     const usd = key?.[name] ?? null;
     return {
       name,
       label: AMOUNTS[name],
       kind: 'amount',
-      value: usd === null ? '' : exactUsd(usd).replace(/[$,]/g, ''),
+      value: usd === null ? '' : plainUsd(usd),
     };
   });
   const counts = (Object.keys(COUNTS) as Count[]).map(
@@ -99,6 +112,7 @@ function fieldsOf(key: ApiKey | undefined, expiry: string): readonly FormPart[] 
       isRequired: true,
       value: key?.name ?? '',
     },
+    ...(owners.length === 0 ? [] : [{ legend: 'Belongs to', isRow: true, fields: owners }]),
     { legend: 'Spending limit', isRow: true, fields: amounts },
     { legend: 'Rate limit', isRow: true, fields: counts },
     { legend: 'Access', fields: access },
@@ -111,9 +125,6 @@ function listOf(text = ''): readonly string[] | null {
   return list.length === 0 ? null : list;
 }
 
-/** The largest number of models that the list shows without a search field. */
-const FEW = 8;
-
 interface ModelChoiceProps {
   readonly names: readonly string[];
   /** The names of the allowed models; null allows all models, including future ones. */
@@ -122,12 +133,8 @@ interface ModelChoiceProps {
 }
 
 function ModelChoice({ names: known, chosen, onChange }: ModelChoiceProps) {
-  const [words, setWords] = useState('');
   // Includes allowed models that no upstream serves any more, so that the user can remove them.
   const names = [...new Set([...known, ...(chosen ?? [])])];
-  const shown = names.filter((name) => name.toLowerCase().includes(words.trim().toLowerCase()));
-  const toggle = (name: string) =>
-    onChange(chosen?.includes(name) ? chosen.filter((each) => each !== name) : [...(chosen ?? []), name]);
   return (
     <fieldset class="group stack">
       <legend>Models</legend>
@@ -141,34 +148,23 @@ function ModelChoice({ names: known, chosen, onChange }: ModelChoiceProps) {
         onChange={(value) => onChange(value === 'all' ? null : [])}
       />
       {chosen !== null && (
-        <div class="model-choice stack">
-          {names.length > FEW && (
-            <input
-              type="search"
-              aria-label="Search models"
-              placeholder="Search"
-              value={words}
-              onInput={(event) => setWords(event.currentTarget.value)}
-            />
-          )}
-          <ul>
-            {shown.map((name) => (
-              <li key={name}>
-                <label class="check">
-                  <input type="checkbox" checked={chosen.includes(name)} onChange={() => toggle(name)} />
-                  <span class="mono">{name}</span>
-                </label>
-              </li>
-            ))}
-          </ul>
+        <>
+          <Checks
+            search="Search models"
+            look="mono"
+            options={names.map((name) => ({ value: name, text: name }))}
+            chosen={chosen}
+            onChange={onChange}
+          />
           {chosen.length === 0 && <p class="quiet small">Choose one model at least.</p>}
-        </div>
+        </>
       )}
     </fieldset>
   );
 }
 
-const GRACES = [
+/** How long an old secret works beside a new one. */
+export const GRACES = [
   { value: '86400', text: '1 day' },
   { value: '604800', text: '1 week' },
   { value: '2592000', text: '30 days' },
@@ -177,7 +173,7 @@ const GRACES = [
 ] as const;
 
 /** Opens a dialog that rotates a key's secret. The old secret works during the grace period, so that programs can switch to the new one. */
-export function rotate(paths: KeyPaths, key: ApiKey): void {
+export function rotate(access: Access, key: ApiKey): void {
   decide({
     title: 'Rotate the key',
     verb: 'Rotate the key',
@@ -196,12 +192,15 @@ export function rotate(paths: KeyPaths, key: ApiKey): void {
       },
     ],
     act: ({ graceSeconds }) =>
-      ask<NewApiKey>(`${paths.ofKey(key)}/rotate`, { method: 'POST', body: { graceSeconds: Number(graceSeconds) } }),
+      ask<NewApiKey>(`${access.one('keys', key.id)}/rotate`, {
+        method: 'POST',
+        body: { graceSeconds: Number(graceSeconds) },
+      }),
     onDone: showNewKey,
   });
 }
 
-export function revoke(paths: KeyPaths, key: ApiKey): void {
+export function revoke(access: Access, key: ApiKey): void {
   const { lastUsedAt } = key;
   // The admin API does not report a key's last use to operators, so the text omits it.
   const lastUse =
@@ -221,7 +220,7 @@ export function revoke(paths: KeyPaths, key: ApiKey): void {
         </p>
       </>
     ),
-    act: () => ask(paths.ofKey(key), { method: 'DELETE' }),
+    act: () => ask(access.one('keys', key.id), { method: 'DELETE' }),
     done: `${key.name} is revoked.`,
   });
 }

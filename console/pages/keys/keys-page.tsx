@@ -7,8 +7,9 @@ import { Empty } from '../../parts/states';
 import { chosenIn, QueryChoice, QuerySearch } from '../../parts/toolbar';
 import { useResource } from '../../resource';
 import { hrefOf, place } from '../../router';
+import { ownAccess } from '../../session';
 import type { ApiKey, List } from '../../shapes';
-import { type KeyPaths, openKeyDialog } from './key-dialogs';
+import { openKeyDialog } from './key-dialogs';
 import { KeysTable } from './keys-table';
 
 const STATUSES = [
@@ -20,16 +21,16 @@ const STATUSES = [
 const PAGE_ROWS = 50;
 /** The interval of reading keys again, in ms, because their spending grows while the page is open. */
 const EVERY_MS = 5_000;
-const PATHS: KeyPaths = { keys: 'keys', ofKey: ({ id }) => `keys/${id}`, models: 'catalog' };
 
 export function KeysPage() {
+  const access = ownAccess();
   const search = place.value.query.get('search') ?? '';
   const status = chosenIn('status', STATUSES);
   const filter = { search, status: status === 'all' ? undefined : status };
   const pages = usePages(withQuery('keys', { ...filter, limit: PAGE_ROWS }));
   const keys = useResource<List<ApiKey>>(pages.path, { everyMs: EVERY_MS });
-  const create = (
-    <Button look="primary" onClick={() => openKeyDialog(PATHS)}>
+  const create = access.role !== 'viewer' && (
+    <Button look="primary" onClick={() => openKeyDialog(access)}>
       <Icon name="plus" /> Create a key
     </Button>
   );
@@ -60,10 +61,9 @@ export function KeysPage() {
       <Panel label="Keys">
         <KeysTable
           list={keys}
-          paths={PATHS}
+          access={access}
           hrefOf={({ id }) => hrefOf(`/usage?key=${id}`)}
           isLastUseKnown
-          mayChange
           empty={empty}
         />
       </Panel>

@@ -48,6 +48,7 @@ if behind then
   redis.call('DEL', uses_of(KEYS[1]))
   redis.call('ZREM', KEYS[2], 'g ' .. ARGV[1])
   redis.call('HDEL', KEYS[1], 'tags')
+  redis.call('HINCRBY', KEYS[1], 'tags_rev', 1)
 end
 for _, tag in ipairs(snapshot.tags) do set_name(KEYS[1], tag.name, tag.rev, tag.limits) end
 for _, value in ipairs(snapshot.values) do

@@ -41,13 +41,14 @@ end
 -- Returns the places of a chain whose scopes are not in Redis.
 local function unknown_tags(chain, scopes)
   local unknown = {}
+  if not chain.tags then return unknown end
   for place in ipairs(chain) do
-    if chain.tags and chain.tags[place] and not scopes[place][2] then unknown[#unknown + 1] = place end
+    if chain.tags[place] and not scopes[place][2] then unknown[#unknown + 1] = place end
   end
   return unknown
 end
 
--- Completes what was read of a chain by what Postgres knows of some scopes. `known` has their own limits, revision, spent and windows.
+-- Adds to what was read of a chain what Postgres knows of some of its scopes: `known` has their own limits, revision, spent and windows.
 local function complete(chain, scopes, unknown, known)
   if #unknown == 0 then return end
   local names = limits_of_names(redis.call('HGET', chain[1], 'tags'))

@@ -5,6 +5,7 @@ import { shape } from '../../../core/http/shape';
 import type { Membership } from '../../../core/sign-in/membership';
 import type { SessionTimes } from '../../../core/sign-in/sessions';
 import type { IdentityProvider } from '../oidc';
+import { alertRoutes } from './alerts';
 import { consoleKeyRoutes } from './keys';
 import { finishOidcRoute, startOidcRoute } from './oidc';
 import { overviewRoutes } from './overview';
@@ -31,6 +32,7 @@ export function consoleRoutes(gateway: PluginGateway, settings: ConsoleSettings)
     finishOidcRoute(oidc),
     ...overviewRoutes(gateway),
     ...consoleKeyRoutes(gateway),
+    ...alertRoutes(gateway),
   ];
 }
 

@@ -3,10 +3,10 @@ import { sessionRoute } from '../../../core/api/json-routes';
 import type { Route, SessionHandler } from '../../../core/api/route';
 import { fail } from '../../../core/base/errors';
 import type { PluginGateway } from '../../../core/gateway/plugin-gateway';
-import { EVERYONE, MANAGERS, type MemberRole } from '../../../core/sign-in/member-roles';
+import { EVERYONE, MANAGERS, type MemberRole, OVERSEERS } from '../../../core/sign-in/member-roles';
 import { updateUser } from '../../../core/sign-in/users';
 import { UUID } from '../../../core/storage/page';
-import { USER_ROLE, showUser, USER } from './users';
+import { showUser, USER, USER_ROLE } from './users';
 
 /**
  * The routes of operators that the console has too, each for the account of the signed-in user: its path under /console/api, and the roles
@@ -29,6 +29,18 @@ const SERVED: readonly (readonly [at: string, path: string, roles: readonly Memb
   ['GET /admin/v1/budgets/{budgetId}', 'budgets/{budgetId}', EVERYONE],
   ['PATCH /admin/v1/budgets/{budgetId}', 'budgets/{budgetId}', MANAGERS],
   ['DELETE /admin/v1/budgets/{budgetId}', 'budgets/{budgetId}', MANAGERS],
+  ['POST /admin/v1/accounts/{accountId}/webhooks', 'webhooks', MANAGERS],
+  ['GET /admin/v1/accounts/{accountId}/webhooks', 'webhooks', OVERSEERS],
+  ['PATCH /admin/v1/webhooks/{webhookId}', 'webhooks/{webhookId}', MANAGERS],
+  ['DELETE /admin/v1/webhooks/{webhookId}', 'webhooks/{webhookId}', MANAGERS],
+  ['POST /admin/v1/webhooks/{webhookId}/rotate', 'webhooks/{webhookId}/rotate', MANAGERS],
+  ['POST /admin/v1/webhooks/{webhookId}/test', 'webhooks/{webhookId}/test', MANAGERS],
+  ['GET /admin/v1/webhooks/{webhookId}/deliveries', 'webhooks/{webhookId}/deliveries', OVERSEERS],
+  [
+    'POST /admin/v1/webhooks/{webhookId}/deliveries/{deliveryId}/redeliver',
+    'webhooks/{webhookId}/deliveries/{deliveryId}/redeliver',
+    MANAGERS,
+  ],
 ];
 
 /** The tables of what the ids in these paths name. Each has the columns `id` and `account_id`. */
@@ -37,7 +49,11 @@ const TABLES: Readonly<Record<string, string>> = {
   userId: 'users',
   invitationId: 'invitations',
   budgetId: 'budgets',
+  webhookId: 'webhooks',
 };
+
+/** The ids that name a part of what another id in the path names, which the route itself checks. */
+const PARTS: readonly string[] = ['deliveryId'];
 
 /** Lists the routes of members, invitations, teams and budgets in the console; docs/console.md. */
 export function consoleAccountRoutes({ database }: PluginGateway, routes: readonly Route[]): readonly Route[] {
@@ -96,6 +112,7 @@ function onlyOwn(database: Knex, route: Route): Route {
 /** Checks that all that the ids in a path name belongs to the account. @throws NOT_FOUND */
 async function requireOwn(database: Knex, accountId: string, params: Readonly<Record<string, string>>): Promise<void> {
   for (const [name, id] of Object.entries(params)) {
+    if (PARTS.includes(name)) continue;
     const table = TABLES[name];
     if (table === undefined) throw new Error(`no table is known for {${name}}`);
     const own = UUID.test(id) ? await database(table).where({ id, account_id: accountId }).first('id') : undefined;

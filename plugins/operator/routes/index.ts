@@ -24,6 +24,7 @@ export function operatorRoutes(gateway: PluginGateway, times: SessionTimes): rea
     ...invitationRoutes(gateway),
     ...teamRoutes(gateway),
     ...budgetRoutes(gateway),
+    ...webhookRoutes(gateway),
   ];
   return [
     ...accountRoutes(gateway),
@@ -31,7 +32,6 @@ export function operatorRoutes(gateway: PluginGateway, times: SessionTimes): rea
     ...ofAccounts,
     ...consoleAccountRoutes(gateway, ofAccounts),
     ...eventRoutes(gateway),
-    ...webhookRoutes(gateway),
     ...tokenRoutes(gateway.database),
     ...ledgerRoutes(gateway),
     ...configurationRoutes(gateway),

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import type { ConsoleWindow } from '../../support/console-page';
+import { type ConsoleWindow, tabTo } from '../../support/console-page';
 import type { TestOperatorPage } from '../../support/operator-page';
 import { looksOf, type Shown } from '../looks-of';
 
@@ -13,6 +13,13 @@ export function looks(the: () => TestOperatorPage): void {
       ({ accountId } = await the().gateway.newCustomer('5', {
         name: 'a key with a name that is much longer than others',
       }));
+      const path = `/admin/v1/accounts/${accountId}`;
+      await the().gateway.admin('POST', `${path}/users`, {
+        email: 'ana@acme.example',
+        password: 'correct horse battery',
+      });
+      await the().gateway.admin('POST', `${path}/teams`, { name: 'a team' });
+      await the().gateway.admin('POST', `${path}/budgets`, { scope: 'account', window: 'day', limitUsd: '5' });
       const token = { name: `a-token-with-the-longest-name-${'x'.repeat(34)}`, role: 'read', expiresAt: null };
       await the().gateway.admin('POST', '/admin/v1/tokens', token);
     });
@@ -35,6 +42,8 @@ export function looks(the: () => TestOperatorPage): void {
       [`/operator/accounts/${accountId}`, click(/^Edit/)],
       [`/operator/accounts/${accountId}`, click(/^Rotate/)],
       [`/operator/accounts/${accountId}`, click(/^Revoke/)],
+      [`/operator/accounts/${accountId}?view=team`],
+      [`/operator/accounts/${accountId}?view=alerts`],
       ['/operator/configuration'],
       ['/operator/configuration', click(/^Edit/)],
       ['/operator/configuration', click(/^Details/)],
@@ -54,37 +63,26 @@ export function looks(the: () => TestOperatorPage): void {
       await using window = await the().openWindow();
       const { page } = window;
       const { keyboard } = page;
-      /** Presses Tab until the element with this name has the focus. */
-      const tabTo = async (name: RegExp) => {
-        for (let pressed = 0; pressed < 60; pressed += 1) {
-          await keyboard.press('Tab');
-          const focused = (await page.evaluate(
-            'document.activeElement.getAttribute("aria-label") ?? document.activeElement.innerText ?? ""',
-          )) as string;
-          if (name.test(focused.trim())) return;
-        }
-        throw new Error(`Tab does not reach ${name}`);
-      };
       await page.goto('/operator');
       await page.getByLabel('Operator token').waitFor();
       await keyboard.press('Tab');
       await keyboard.type(the().gateway.adminToken);
       await keyboard.press('Enter');
       await page.getByRole('navigation', { name: 'Pages' }).waitFor();
-      await tabTo(/^Upstreams$/);
+      await tabTo(window, /^Upstreams$/);
       await keyboard.press('Enter');
       await page.getByRole('button', { name: 'Disable second' }).waitFor();
-      await tabTo(/^Disable\s*second$/);
+      await tabTo(window, /^Disable\s*second$/);
       await keyboard.press('Enter');
       await page.getByRole('dialog').locator('input:focus').waitFor();
       await keyboard.type('by hand');
-      await tabTo(/^Disable$/);
+      await tabTo(window, /^Disable$/);
       await keyboard.press('Enter');
       const second = page.getByRole('row', { name: /second/ });
       await second.getByText('by hand').waitFor();
-      await tabTo(/^Enable\s*second$/);
+      await tabTo(window, /^Enable\s*second$/);
       await keyboard.press('Enter');
-      await tabTo(/^Enable$/);
+      await tabTo(window, /^Enable$/);
       await keyboard.press('Enter');
       await second.getByText('Available').waitFor();
     });

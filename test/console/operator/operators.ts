@@ -8,6 +8,10 @@ export function operators(the: () => TestOperatorPage): void {
     let accountId: string;
     before(async () => {
       ({ accountId } = await the().gateway.newCustomer('5'));
+      const path = `/admin/v1/accounts/${accountId}`;
+      const user = { email: 'cho@acme.example', password: 'correct horse battery' };
+      await the().gateway.admin('POST', `${path}/users`, user);
+      await the().gateway.admin('POST', `${path}/budgets`, { scope: 'account', window: 'day', limitUsd: '5' });
     });
 
     async function newToken(name: string, role: string): Promise<{ id: string; token: string }> {
@@ -34,6 +38,11 @@ export function operators(the: () => TestOperatorPage): void {
       'Rotate',
       'Revoke',
       'Create a token',
+      'Invite',
+      'Create a team',
+      'Create a budget',
+      'Change',
+      'Create a webhook',
       'Reload',
     ];
 
@@ -47,6 +56,8 @@ export function operators(the: () => TestOperatorPage): void {
         'rollouts',
         'accounts',
         `accounts/${accountId}`,
+        `accounts/${accountId}?view=team`,
+        `accounts/${accountId}?view=alerts`,
         'configuration',
         'sandboxes',
         'ledger',

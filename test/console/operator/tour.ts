@@ -1,14 +1,10 @@
-import { join } from 'node:path';
 import { expect } from 'chai';
-import type { ConsoleWindow } from '../../support/console-page';
+import { type ConsoleWindow, pictureTaker } from '../../support/console-page';
 import { MODEL } from '../../support/gateway';
 import type { TestOperatorPage } from '../../support/operator-page';
 import { createSandbox, creation, terminate } from '../../support/sandboxes';
 import { until } from '../../support/until';
 import { messagesAnswer, messagesFailure } from '../../support/upstream';
-
-/** The folder for pictures of the pages, such as docs/images. Without it the test makes none. */
-const PICTURES = process.env['OPERATOR_PICTURES'];
 
 const ANSWER = messagesAnswer({ text: 'Hi there', usage: { input: 1_000, output: 200 } });
 
@@ -55,12 +51,7 @@ export function tour(the: () => TestOperatorPage): void {
     const go = (name: string) => page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name }).click();
     const row = (table: string, name: RegExp) => page.getByRole('table', { name: table }).getByRole('row', { name });
     const dialog = () => page.getByRole('dialog');
-    const picture = async (name: string) => {
-      if (PICTURES === undefined) return;
-      await page.mouse.move(0, 0);
-      await until('nothing loads', async () => (await page.locator('.bone, .chart-bone, .is-stale').count()) === 0);
-      await page.screenshot({ path: join(PICTURES, `operator-${name}.png`) });
-    };
+    const picture = pictureTaker('operator', () => page);
 
     it('the sign-in refuses a wrong token with a message, and opens the requested page with the right one', async () => {
       await page.goto('/operator/upstreams');
@@ -269,6 +260,23 @@ export function tour(the: () => TestOperatorPage): void {
       const units = (usd: string) => BigInt(usd.replace('.', ''));
       await until('it is booked', async () => units(await balanceUsd()) - units(before) === 1_234_567_891n);
       await picture('account');
+    });
+
+    it('the operator limits what the account spends in a week, and the budget shows what is spent already', async () => {
+      const show = (view: string) => page.locator('main').getByText(view, { exact: true }).click();
+      await show('Team');
+      await page.getByRole('button', { name: 'Create a budget' }).click();
+      await dialog().getByLabel('Limits').selectOption('account');
+      await dialog().getByLabel('Window').selectOption('week');
+      await dialog().getByLabel('Limit', { exact: true }).fill('100');
+      await dialog().getByRole('button', { name: 'Create the budget' }).click();
+      await row('Budgets, newest first', /^Acme.*per week \$0\.[1-9]\d* of \$100\.00/).waitFor();
+      await picture('account-team');
+      await show('Alerts');
+      await row('Budgets with the percentages', /^Acme.*50, 80, 100 %/).waitFor();
+      await page.getByText('No webhook yet.').waitFor();
+      await picture('account-alerts');
+      await show('Money and keys');
     });
 
     it('a key is revoked only after a confirmation, and the gateway refuses its next call', async () => {

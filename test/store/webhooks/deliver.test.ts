@@ -123,7 +123,7 @@ for (const { name, open } of DATABASES) {
       const { webhook } = await add();
       const elsewhere = await startReceiver();
       receiver.next(answer(500), answer(302, { location: elsewhere.url }), (response) => response.destroy());
-      await deliver();
+      await deliver({ times: { ...SOON, pausesMs: [100] } });
       await raise('one', 'two');
       await raise('three');
       const [three, two, one] = await ended(webhook.id, 3);

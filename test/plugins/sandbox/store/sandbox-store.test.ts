@@ -101,7 +101,11 @@ for (const { name, open } of DATABASES) {
       const commit = async (set: Partial<Sandbox>) => {
         const read = await store().load(id);
         assert.ok(read !== undefined);
-        await store().commit(read, { set, event: { type: 'CHANGED', status: 'SUCCEEDED', source: 'supplier' } }, NOW_MS);
+        await store().commit(
+          read,
+          { set, event: { type: 'CHANGED', status: 'SUCCEEDED', source: 'supplier' } },
+          NOW_MS,
+        );
         return read.sandbox.observedState;
       };
       const before = await commit({ observedState: 'SUSPENDED' });
