@@ -38,9 +38,10 @@ describe('A budget of a team on two nodes that hold money in advance', function 
   const e8 = (text: string) => Math.round(Number(text) * 1e8);
 
   /** Sends a call. Repeats it if Redis was late on a busy machine; its hold is then given back. */
-  async function call(node: TestGateway, key: string): Promise<Answered> {
+  async function call(node: TestGateway, key: string, tags?: string): Promise<Answered> {
+    const headers = tags === undefined ? {} : { 'x-svc-tags': tags };
     for (;;) {
-      const answer = await node.call('/v1/messages', { key, body: ask({ max_tokens: 5 }) });
+      const answer = await node.call('/v1/messages', { key, headers, body: ask({ max_tokens: 5 }) });
       if (answer.status !== 503) return answer;
     }
   }
@@ -154,6 +155,32 @@ describe('A budget of a team on two nodes that hold money in advance', function 
     await leave(COST_E8);
     assert.equal(await codeOf(other, first.key), '200', 'a raised budget admits the next call at once');
     assert.deepEqual(await everywhere(first.key), REFUSED);
+  });
+
+  it('for ten calls of each customer admits exactly ten of 200 at once, and is so for both nodes when it is answered', async () => {
+    const { accountId, keys, first } = company;
+    await warm();
+    const asked = { scope: 'tag', tag: 'customer', window: 'day', limitUsd: usd(10 * COST_E8) };
+    await made('POST', `/accounts/${accountId}/budgets`, asked);
+    const answers = await Promise.all(
+      Array.from({ length: 200 }, (_, index) =>
+        call(index % 2 === 0 ? one : other, keys[index % 20]?.key ?? '', `project=a,customer=${index % 2}`),
+      ),
+    );
+    const refused = answers.filter(({ status }) => status !== 200);
+    assert.equal(refused.length, 180);
+    const names = refused.map(({ status, json }) => `${status} ${json.error.code} ${json.error.details.name}`);
+    assert.deepEqual([...new Set(names)].sort(), ['402 BUDGET_EXCEEDED customer=0', '402 BUDGET_EXCEEDED customer=1']);
+    assert.deepEqual(await everywhere(first.key), ADMITTED);
+    assert.equal((await call(other, first.key, 'customer=2')).status, 200);
+    const value = { ...asked, value: '1', limitUsd: usd(11 * COST_E8) };
+    const { id } = await made('POST', `/accounts/${accountId}/budgets`, value);
+    assert.equal((await call(other, first.key, 'customer=1')).status, 200, "a value's own budget comes first");
+    assert.equal((await call(one, first.key, 'customer=1')).status, 402);
+    await until('all is settled', async () => {
+      const { spentUsd, heldUsd } = await made('GET', `/budgets/${id}`);
+      return spentUsd === usd(11 * COST_E8) && heldUsd === '0.00000000';
+    });
   });
 
   it('that is set, lowered or deleted is so on both nodes when it is answered', async () => {

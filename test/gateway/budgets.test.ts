@@ -140,6 +140,37 @@ describe('A budget', function () {
       assert.deepEqual([json.error.code, json.error.details.heldUsd], ['BUDGET_EXCEEDED', usd(10 * COST_E8)]);
   });
 
+  it('of a tag refuses the calls of the value that has spent it, names the value, and covers each other value', async () => {
+    const { accountId, key } = await newCompany();
+    const budget = await made('POST', `/accounts/${accountId}/budgets`, {
+      scope: 'tag',
+      tag: 'end_user',
+      window: 'week',
+      limitUsd: usd(COST_E8),
+    });
+    assert.deepEqual([budget.name, budget.value, budget.spentUsd], ['end_user', null, null]);
+    const callFor = async (user: string) => {
+      const body = ask({ max_tokens: 5, metadata: { user_id: user } });
+      const answer = await gateway.call('/v1/messages', { key, body });
+      await settled(key);
+      return answer;
+    };
+    assert.equal((await callFor('u-1')).status, 200);
+    const refused = await callFor('u-1');
+    assert.equal(refused.status, 402, refused.text);
+    const { resetsAt, ...details } = refused.json.error.details;
+    assert.equal(resetsAt, budget.resetsAt);
+    const spent = { limitUsd: usd(COST_E8), spentUsd: usd(COST_E8), heldUsd: '0.00000000' };
+    assert.deepEqual(details, { scope: 'tag', name: 'end_user=u-1', window: 'week', ...spent });
+    assert.equal((await callFor('u-2')).status, 200);
+    assert.equal((await call(key)).status, 200, 'a call without the tag');
+    for (const tag of ['customer', 'project'])
+      await made('POST', `/accounts/${accountId}/budgets`, { scope: 'tag', tag, window: 'day', limitUsd: '1' });
+    const body = ask({ max_tokens: 5, metadata: { user_id: 'u-3' } });
+    const three = await gateway.call('/v1/messages', { key, headers: { 'x-svc-tags': 'customer=1,project=a' }, body });
+    assert.deepEqual([three.status, three.json.error.code], [400, 'TOO_MANY_LIMITED_TAGS']);
+  });
+
   it('counts calls in the team that the key had when they began, and later ones in its new team', async () => {
     const { accountId, keyId, key, teamId } = await newCompany();
     const other = await made('POST', `/accounts/${accountId}/teams`, { name: 'sales' });
