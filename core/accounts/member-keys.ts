@@ -52,12 +52,21 @@ export async function ownersForMember(
   return { team_id: wanted.teamId, member_id: memberId };
 }
 
-/** Checks a change that a member makes to a key whose row is locked. @throws NOT_FOUND if the key is not its own; FORBIDDEN if it moves the key or raises a limit */
-export function assertOwnKey(before: OwnedRow, changes: WantedOwners & KeyLimitChanges, memberId: string): void {
+/**
+ * Checks a change that a member makes to a key whose row is locked.
+ * @throws NOT_FOUND if the key is not its own; FORBIDDEN if it moves the key, raises a limit or changes the required tags
+ */
+export function assertOwnKey(
+  before: OwnedRow,
+  changes: WantedOwners & KeyLimitChanges & { readonly requiredTags?: readonly string[] | null | undefined },
+  memberId: string,
+): void {
   if (before.member_id !== memberId) throw fail('NOT_FOUND', { message: 'The key does not exist.' });
   const { teamId = before.team_id, memberId: owner = memberId } = changes;
   if (teamId !== before.team_id) throw notOwn('teamId', 'only an owner or admin moves API keys');
   if (owner !== memberId) throw notOwn('memberId', 'only an owner or admin moves API keys');
+  if (changes.requiredTags !== undefined)
+    throw notOwn('requiredTags', 'only an owner or admin changes required tags, which limits may depend on');
   const limits = limitsOfRow(before);
   for (const [key, { name }] of KEY_LIMIT_ROWS) {
     const [had, wanted] = [limits[key], changes[key]];

@@ -10,8 +10,9 @@ import { MODEL, PRICE, type TestGateway } from '../support/gateway';
 import { seeded } from '../support/random';
 import { until } from '../support/until';
 import type { Accounts } from './account-for';
+import { type Alerts, accountForAlerts, alertAccount, type Receiver, startReceiver } from './alerts';
 import { accountAtRest, VERIFIED_WITHIN_MS, verifyAll } from './at-rest';
-import { FAULTS, pause, type World } from './faults';
+import { FAULTS, type World as Harmed, pause } from './faults';
 import { type Acknowledged, type Customer, startLoad } from './load';
 import { makeNode, type Node } from './nodes';
 import { postgresServer, redisServer } from './servers';
@@ -27,6 +28,8 @@ interface Options {
   readonly fsync: 'everysec' | 'always';
   readonly without: readonly string[];
 }
+
+type World = Harmed & { readonly receiver: Receiver };
 
 /** The pause between two faults, long enough for a number of calls, except before faults that follow closely. */
 const QUIET_MS = 1_500;
@@ -73,24 +76,25 @@ async function main(): Promise<void> {
   const redis = await redisServer(options.fsync);
   const postgres = await postgresServer();
   const upstream = await startUpstream(random);
+  const receiver = await startReceiver(random);
   const stores = { redisUrl: redis.url, databaseUrl: postgres.url };
   const nodes: Node[] = [];
   const end = async () => {
     await Promise.allSettled(nodes.map((node) => node.kill()));
-    await Promise.allSettled([redis.remove(), postgres.remove(), upstream.stop()]);
+    await Promise.allSettled([redis.remove(), postgres.remove(), upstream.stop(), receiver.kill()]);
   };
   endOnSignal(end);
   try {
     await Promise.all([redis.start(), postgres.start()]);
     const models = { [MODEL]: { price: PRICE }, [QUICK]: { price: PRICE } };
     const upstreams = { acme: { url: upstream.url, models } };
-    const system = { ledger: { allowances } };
+    const system = { ledger: { allowances }, webhooks: { allowPrivate: true } };
     for (let each = 0; each < options.nodes; each += 1)
       nodes.push(await makeNode({ stores, upstreams, system }, note, workers));
     const [first, ...others] = nodes;
     await first?.start();
     await Promise.all(others.map((node) => node.start()));
-    process.exitCode = await prove({ nodes, redis, postgres, random }, options);
+    process.exitCode = await prove({ nodes, redis, postgres, receiver, random }, options);
   } finally {
     await Promise.allSettled(nodes.map((node) => node.remove()));
     await end();
@@ -104,7 +108,7 @@ function endOnSignal(end: () => Promise<unknown>): void {
 }
 
 async function prove(world: World, options: Options): Promise<number> {
-  const customers = await newCustomers(world.nodes, options);
+  const customers = await newCustomers(world, options);
   const load = startLoad({ ...world, customers, clients: options.clients });
   const { counts, verified } = await harm(world, options, () => load.acknowledged.calls.size);
   await pause(3_000);
@@ -113,14 +117,15 @@ async function prove(world: World, options: Options): Promise<number> {
   const database = await openDatabase({ databaseUrl: world.postgres.url, dataFolder: '', log: quiet });
   try {
     const { accounts, violations } = await accountAtRest(database, load.acknowledged, world.nodes);
-    const isSound = report(options, counts, load.acknowledged, accounts, violations, verified);
+    const alerts = await accountForAlerts(database, world.receiver);
+    const isSound = report(options, counts, load.acknowledged, accounts, alerts, violations, verified);
     return isSound ? 0 : 1;
   } finally {
     await database.destroy();
   }
 }
 
-async function newCustomers(nodes: readonly Node[], { minutes }: Options): Promise<readonly Customer[]> {
+async function newCustomers({ nodes, receiver }: World, { minutes }: Options): Promise<readonly Customer[]> {
   const gateway = nodes[0]?.current();
   if (gateway === undefined) throw new Error('the first node is not there');
   const customers: Customer[] = [];
@@ -134,7 +139,10 @@ async function newCustomers(nodes: readonly Node[], { minutes }: Options): Promi
       ...(await gateway.newCustomer(each === 0 ? '2' : '5000', each === 1 ? limit : {})),
       isHot: true,
     });
-  for (const customer of customers) await setBudgets(gateway, customer, minutes);
+  for (const customer of customers) {
+    await setBudgets(gateway, customer, minutes);
+    await alertAccount(gateway, customer.accountId, receiver);
+  }
   return customers;
 }
 
@@ -213,6 +221,7 @@ function report(
     exceeded,
     differences,
   }: Accounts,
+  alerts: Alerts,
   violations: readonly object[],
   verified: number,
 ): boolean {
@@ -237,12 +246,14 @@ function report(
     ['gaps', gaps],
     ['balances below 0, scopes above their limit', exceeded],
     ['sums that differ', differences.length],
+    ['events of money', alerts.events],
+    ['events that are missing, wrong or late', alerts.wrong.length],
     ['verified under load', verified],
     ['invariants broken', violations.length],
   ];
   const width = Math.max(...lines.map(([name]) => name.length));
   for (const [name, value] of lines) process.stdout.write(`${name.padEnd(width)}  ${value}\n`);
-  const wrong = [...lost, ...differences, ...violations.map((each) => JSON.stringify(each))];
+  const wrong = [...lost, ...differences, ...alerts.wrong, ...violations.map((each) => JSON.stringify(each))];
   if (allowances && share < MIN_FROM_ALLOWANCES) wrong.push('most calls asked Redis, so this has shown little');
   for (const line of wrong.slice(0, 50)) process.stdout.write(`WRONG ${line}\n`);
   return wrong.length + twice + gaps + exceeded === 0;

@@ -1,6 +1,7 @@
 import { Redis } from 'ioredis';
 import { Client } from 'pg';
 import type { Random } from '../support/random';
+import type { Receiver } from './alerts';
 import type { Node } from './nodes';
 import type { ClockedServer, Server } from './servers';
 
@@ -8,6 +9,8 @@ export interface World {
   readonly nodes: readonly Node[];
   readonly redis: ClockedServer;
   readonly postgres: Server;
+  /** Receives webhooks, where accounts have some. */
+  readonly receiver?: Receiver;
   readonly random: Random;
 }
 
@@ -56,6 +59,11 @@ export const FAULTS: Readonly<Record<string, (world: World) => Promise<void>>> =
     await client.end();
   },
   'Postgres: stopped 1-5 s': ({ postgres, random }) => postgres.stall(1_000 + random.below(4_000)),
+  'receiver of webhooks: kill': async ({ receiver, random }) => {
+    await receiver?.kill();
+    await pause(random.below(3_000));
+    await receiver?.start();
+  },
   'Redis and a node: kill -9 at once': async ({ redis, nodes, random }) => {
     const node = random.pick(nodes);
     await Promise.all([redis.kill(), node.kill()]);

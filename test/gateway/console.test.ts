@@ -154,8 +154,10 @@ describe('the interface of the console', () => {
       const requestId = String(headers['x-svc-request-id']);
       await gateway.record(customer.key, requestId);
       const make = async (path: string, body: object) => String((await browser.send('POST', path, body)).body.id);
+      const webhookId = await make('/webhooks', { url: 'https://hooks.example/' });
       ids = {
-        ...{ id, requestId, keyId: customer.keyId },
+        ...{ id, requestId, webhookId, keyId: customer.keyId },
+        deliveryId: await make(`/webhooks/${webhookId}/test`, {}),
         teamId: await make('/teams', { name: 'a team' }),
         budgetId: await make('/budgets', { scope: 'account', window: 'day', limitUsd: '5' }),
         invitationId: await make('/invitations', { email: 'invited@example.com', role: 'viewer' }),

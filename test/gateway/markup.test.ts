@@ -105,7 +105,11 @@ describe('Customers with a markup', () => {
       expect((await call(each)).headers['x-ai-cost']).to.equal(VENDOR_USD);
     const { json } = await gateway.admin('GET', '/admin/v1/audit?limit=10');
     const update = json.items.find(({ action }: { action: string }) => action === 'account.update');
-    expect(update).to.deep.include({ before: { name: 'n', markup: 'partner' }, after: { name: 'n', markup: null } });
+    const ofAccount = { name: 'n', balanceLowUsd: null };
+    expect(update).to.deep.include({
+      before: { ...ofAccount, markup: 'partner' },
+      after: { ...ofAccount, markup: null },
+    });
   });
 
   it('cannot get a markup that is neither a factor from 0.1 to 100 nor the name of a list', async () => {

@@ -170,11 +170,11 @@ for (const name of ['Postgres', 'PGlite'] as const) {
       it('sees only the records of its own keys, and not what the account has', async () => {
         const [member, other] = [await signIn('member'), await signIn('member')];
         const [own, foreign] = [await newKey(member), await newKey(other)];
-        for (const [requestId, keyId] of [
-          [`req_own_${own.id}`, own.id],
-          [`req_foreign_${own.id}`, foreign.id],
-        ])
-          await desk.database('usage_records').insert(recordOf(requestId, accountId, keyId));
+        for (const [requestId, { id: keyId, memberId: member_id }] of [
+          [`req_own_${own.id}`, own],
+          [`req_foreign_${own.id}`, foreign],
+        ] as const)
+          await desk.database('usage_records').insert({ ...recordOf(requestId, accountId, keyId), member_id });
         const requests = async (path: string) =>
           made(await member.get(path), 200).items.map(({ requestId }: { requestId: string }) => requestId);
         assert.deepEqual(await requests('/usage'), [`req_own_${own.id}`]);
@@ -229,6 +229,7 @@ for (const name of ['Postgres', 'PGlite'] as const) {
           ['dailyLimit', '2.00000001'],
           ['dailyLimit', null],
           ['callsPerMinute', 11],
+          ['requiredTags', null],
         ] as const)
           refusedWith(await change({ [field]: value, name: 'changed' }), 403, 'FORBIDDEN', field);
         const kept = made(await owner.get(`/keys/${id}`), 200);
