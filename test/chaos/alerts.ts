@@ -12,8 +12,8 @@ const LATE_MS = 2_000;
 /** How long deliveries may take at the end; longer than the pauses after two failures. */
 const DELIVERED_WITHIN_MS = 300_000;
 
-/** The balance below which an account is told; the money of customers passes it. */
-const BALANCE_LOW_USD = '49.9';
+/** The share of its first balance below which an account is told. Credits let poor accounts pass it often. */
+const LOW_SHARE = 0.999;
 
 /** A receiver of webhooks that is slow, answers errors, and can be killed. */
 export interface Receiver {
@@ -70,7 +70,8 @@ export async function startReceiver(random: Random): Promise<Receiver> {
 /** Lets an account be told of its money by the receiver. */
 export async function alertAccount(gateway: TestGateway, accountId: string, { url }: Receiver): Promise<void> {
   const path = `/admin/v1/accounts/${accountId}`;
-  const low = await gateway.admin('PATCH', path, { balanceLowUsd: BALANCE_LOW_USD });
+  const { balanceUsd } = (await gateway.admin('GET', path)).json;
+  const low = await gateway.admin('PATCH', path, { balanceLowUsd: (Number(balanceUsd) * LOW_SHARE).toFixed(8) });
   if (low.status !== 200) throw new Error(`PATCH ${path} answered ${low.status}`);
   const webhook = await gateway.admin('POST', `${path}/webhooks`, { url });
   if (webhook.status !== 201) throw new Error(`POST ${path}/webhooks answered ${webhook.status}`);

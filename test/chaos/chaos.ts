@@ -41,6 +41,8 @@ const CLOSELY = 4;
 const FAULTS_UNTIL_VERIFIED = 8;
 const COLD_CUSTOMERS = 12;
 const HOT_CUSTOMERS = 4;
+/** Many, so that events of budgets are not rare. */
+const THRESHOLDS = [1, 2, 5, 10, 20, 35, 50, 65, 80, 100];
 /** The lowest share of answered calls that allowances must have admitted. */
 const MIN_FROM_ALLOWANCES = 0.5;
 
@@ -167,7 +169,7 @@ async function setBudgets(gateway: TestGateway, { accountId, keyId, isHot }: Cus
     { scope: 'tag', tag: 'customer', window: 'day', limitUsd: usd(isHot ? 100 : 0.2) },
     { scope: 'tag', tag: 'customer', value: '0', window: 'total', limitUsd: usd(0.02) },
   ])
-    await admin('POST', `${account}/budgets`, budget);
+    await admin('POST', `${account}/budgets`, { ...budget, thresholds: THRESHOLDS });
 }
 
 /** Injects one fault after the other. Returns how often each ran, and how often the ledger was verified between them. */

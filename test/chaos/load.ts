@@ -44,7 +44,7 @@ const CALLS_OF_A_STAY = 1_000;
 const COLD_PAUSE_MS = 60;
 /** The values of the tag `customer`, and one in how many calls of a busy customer has it. Nodes pay no such call in advance. */
 const TAG_VALUES = 5;
-const HOT_TAGGED = 8;
+const HOT_TAGGED = 20;
 /** The pause after a 503, as its Retry-After says. */
 const UNAVAILABLE_PAUSE_MS = 1_000;
 
