@@ -90,16 +90,19 @@ export function alerts(the: () => TestConsole): void {
 
     it('the owner rotates, disables and removes a webhook, each after a confirmation', async () => {
       const sheet = page.getByRole('dialog').first();
+      // The sheet has buttons of the same names, so the click waits for the dialog over it.
+      const confirmOver = (verb: string) =>
+        page.getByRole('dialog').nth(1).getByRole('button', { name: verb, exact: true }).click();
       await sheet.getByRole('button', { name: 'Rotate the secret' }).click();
-      await confirm('Rotate the secret');
-      expect(await dialog().locator('.secret code').textContent()).to.match(/^whsec_/);
+      await confirmOver('Rotate the secret');
+      expect(await page.getByRole('dialog').nth(1).locator('.secret code').textContent()).to.match(/^whsec_/);
       await dialog().getByRole('button', { name: 'Done' }).click();
       await sheet.getByRole('button', { name: 'Disable' }).click();
-      await confirm('Disable');
+      await confirmOver('Disable');
       await sheet.getByText('Disabled', { exact: true }).waitFor();
       await sheet.getByRole('button', { name: 'Enable' }).waitFor();
       await sheet.getByRole('button', { name: 'Remove' }).click();
-      await confirm('Remove the webhook');
+      await confirmOver('Remove the webhook');
       await page.getByText('No webhook yet.').waitFor();
       expect(window.complaints).to.deep.equal([]);
     });
