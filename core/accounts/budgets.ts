@@ -7,7 +7,7 @@ import { nameSql, readTagStates } from '../ledger/scope-rows';
 import {
   dayNumberOf,
   type LimitWindow,
-  nameOfTag,
+  limitingScopes,
   parseScope,
   spentOn,
   tagOf,
@@ -267,18 +267,13 @@ async function lockOwner(
   }
   if (check === 'require' && kind === 'team') await requireTeam(transaction, { accountId, teamId: id, param });
   if (check === 'require' && kind === 'member') await requireMember(transaction, { accountId, userId: id, param });
-  for (const each of changedBy(scope)) await lockScope(transaction, { accountId, scope: each });
-}
-
-/** Returns the scopes whose limits a budget of this scope changes: those of a tag's name change with each of its values. */
-function changedBy(scope: string): readonly string[] {
-  return tagOf(scope) === undefined || !scope.includes('=') ? [scope] : [nameOfTag(scope), scope];
+  for (const each of limitingScopes(scope)) await lockScope(transaction, { accountId, scope: each });
 }
 
 async function raiseOwner(transaction: Knex.Transaction, scope: string): Promise<void> {
   const { kind, id } = parseScope(scope);
   if (kind === 'key') return raiseKey(transaction, id);
-  for (const each of changedBy(scope)) await raiseScope(transaction, each);
+  for (const each of limitingScopes(scope)) await raiseScope(transaction, each);
 }
 
 /** Sends the limits of a scope to the ledger. @throws LEDGER_UNAVAILABLE that names the budget */
@@ -286,7 +281,7 @@ async function pushOwner(stores: Stores, { id: budgetId, scope }: Pick<BudgetRow
   const { kind, id } = parseScope(scope);
   await naming({ budgetId }, async () => {
     if (kind === 'key') await pushKey(stores, id);
-    else for (const each of changedBy(scope)) await pushScope(stores, each);
+    else for (const each of limitingScopes(scope)) await pushScope(stores, each);
   });
 }
 

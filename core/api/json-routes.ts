@@ -85,7 +85,9 @@ function maker<Who, More = object>(
       ...(body && { body }),
       handle: async (visit: Visit, request: IncomingMessage, response: ServerResponse) => {
         const filters = facts.query && readQuery(visit.query, facts.query);
-        const asked = { ...visit, body: await readBody?.(request), filters };
+        const read = await readBody?.(request);
+        if (readBody !== undefined) await visit.stillAllowed?.();
+        const asked = { ...visit, body: read, filters };
         const answer = await handle(asked as never, request, response);
         if (answer !== undefined) sendJson(response, Number(status), answer, headers);
       },

@@ -9,7 +9,18 @@ import {
   type ShownKeyLimits,
   showLimits,
 } from '../ledger/limit-fields';
-import { ALLOWED_MODELS, AMOUNT, ID, REQUIRED_TAGS, readAmount, readComingTime, showUsd, TEXT, TIME } from './fields';
+import {
+  ALLOWED_MODELS,
+  AMOUNT,
+  ID,
+  REQUIRED_TAGS,
+  readAmount,
+  readComingTime,
+  readRequiredTags,
+  showUsd,
+  TEXT,
+  TIME,
+} from './fields';
 
 /** The fields of API keys in requests and answers of the admin API and the console. */
 
@@ -69,7 +80,7 @@ export const ROTATION = {
 } as const;
 
 /** Reads the limits of a key from a request body. @throws INVALID_FIELD */
-export function readLimits(body: Partial<ShownKeyLimits>): KeyLimitChanges {
+function readLimits(body: Partial<ShownKeyLimits>): KeyLimitChanges {
   const read = KEY_LIMIT_ROWS.map(([key, { name }]) => {
     const { [name]: value } = body;
     return [key, typeof value === 'string' ? readAmount(name, value) : value];
@@ -83,7 +94,7 @@ interface AccessFields {
 }
 
 /** Reads the expiry and the allowed addresses of a key from a request body. @throws INVALID_FIELD */
-export function readAccess({ expiresAt, allowedAddresses }: AccessFields) {
+function readAccess({ expiresAt, allowedAddresses }: AccessFields) {
   for (const [index, text] of (allowedAddresses ?? []).entries()) {
     if (readAddressRange(text) !== undefined) continue;
     const param = `allowedAddresses[${index}]`;
@@ -92,6 +103,21 @@ export function readAccess({ expiresAt, allowedAddresses }: AccessFields) {
   return {
     expiresAt: typeof expiresAt === 'string' ? readComingTime('expiresAt', expiresAt) : expiresAt,
     allowedAddresses,
+  };
+}
+
+interface KeyBody extends Partial<ShownKeyLimits>, Partial<AccessFields> {
+  readonly requiredTags?: readonly string[] | null | undefined;
+}
+
+/** Reads the settings of a key from the body of a request that creates or changes it. @throws INVALID_FIELD */
+export function readKeySettings<B extends KeyBody>(body: B) {
+  const { expiresAt, allowedAddresses, requiredTags, ...others } = body;
+  return {
+    ...others,
+    requiredTags: readRequiredTags(requiredTags),
+    ...readAccess({ expiresAt, allowedAddresses }),
+    ...readLimits(body),
   };
 }
 

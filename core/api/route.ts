@@ -21,6 +21,11 @@ export interface Visit extends Pick<BodyOwner, 'onEnd'> {
   readonly query: URLSearchParams;
   /** The values of the path's `{names}`, percent-decoded. */
   readonly params: Readonly<Record<string, string>>;
+  /**
+   * Checks once more that the session is open and its user has the same role. A handler that waited for a body calls it, because a client
+   * may send a body slowly until its user was removed. Absent without a session. @throws NOT_SIGNED_IN, FORBIDDEN
+   */
+  readonly stillAllowed?: () => Promise<void>;
 }
 
 /** Whose things a request may see and change. */

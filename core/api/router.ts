@@ -153,8 +153,13 @@ async function answer(
   facts.accountId = session.user.accountId;
   countFor(response, session.user.accountId);
   requireRole(session.user, route.roles);
-  const { accountId } = session.user;
-  await route.handle({ ...visit, accountId, memberId: ownOnly(session.user), session }, request, response);
+  const { accountId, role } = session.user;
+  const stillAllowed = async () => {
+    const { user } = await signedIn(request);
+    if (user.role !== role) throw fail('FORBIDDEN', { message: 'Your role has just changed. Load the page again.' });
+  };
+  const known = { accountId, memberId: ownOnly(session.user), session, stillAllowed };
+  await route.handle({ ...visit, ...known }, request, response);
 }
 
 function methodNotAllowed(allow: readonly string[]): GatewayError {

@@ -18,7 +18,7 @@ import { resendCredits } from './outbox/credits';
 import { findWaiting, lockAllShards, type ShipOptions, shipShards } from './outbox/ship';
 import { requiredTagsOf, requiredTagsSql } from './required-tags';
 import { limitsSql, readScopeSpending, readScopes } from './scope-rows';
-import { NO_SPENDING, ownersOf, type Spending, scopesOf } from './scopes';
+import { NO_SPENDING, ownersOf, type Spending, scopesOf, tagOf } from './scopes';
 
 /** How many accounts recovery reads at once, with their recently closed reservations. */
 const ACCOUNTS_AT_ONCE = 100;
@@ -136,7 +136,8 @@ async function readSnapshots(trx: Knex, accounts: readonly AccountRow[]): Promis
   const scopeRows = await readScopes(trx, accountIds);
   const spending = await readScopeSpending(trx, [
     ...accountIds.map((id) => `a:${id}`),
-    ...scopeRows.map(({ scope }) => scope),
+    // The scopes of tags are read when a call needs them.
+    ...scopeRows.map(({ scope }) => scope).filter((scope) => tagOf(scope) === undefined),
     ...keyRows.map(({ keyId }) => `k:${keyId}`),
   ]);
   const spentBy = (scope: string) => spending.get(scope) ?? NO_SPENDING;

@@ -127,6 +127,11 @@ export function nameOfTag(tag: string): string {
   return end === -1 ? tag : tag.slice(0, end);
 }
 
+/** Returns the scopes whose limits bind a scope: for a tag's value those of its name too. */
+export function limitingScopes(scope: string): readonly string[] {
+  return tagOf(scope) === undefined || !scope.includes('=') ? [scope] : [nameOfTag(scope), scope];
+}
+
 /** Joins lists of scopes or tags, each separated by spaces. */
 export function joinScopes(...lists: readonly string[]): string {
   return lists.filter((list) => list !== '').join(' ');

@@ -61,7 +61,11 @@ export async function createInvitation(
     for (const [index, teamId] of teamIds.entries())
       await requireTeam(transaction, { accountId, teamId, param: `teamIds[${index}]` });
     await transaction('invitations').where('expires_at', '<', new Date()).delete();
-    await transaction('invitations').where({ account_id: accountId, email }).delete();
+    const replaced: InvitationRow[] = await transaction('invitations')
+      .where({ account_id: accountId, email })
+      .delete()
+      .returning('*');
+    for (const each of replaced) await noteWithdrawn(transaction, each, { actor, ...by });
     const stored = { team_ids: JSON.stringify(teamIds), token_hash: hashToken(token), invited_by: actor };
     await transaction('invitations').insert({ ...row, ...stored });
     const after = { accountId, email, role, teamIds, expiresAt: expires_at };
@@ -99,12 +103,20 @@ export async function deleteInvitation(
       ? await transaction('invitations').where({ id: invitationId }).delete().returning('*')
       : [];
     if (row === undefined) throw fail('NOT_FOUND', { message: 'The invitation does not exist, or it was accepted.' });
-    requireOwnerFor(by, row.role);
-    const { email, role } = row;
-    const before = { accountId: row.account_id, email, role };
-    await writeAudit(transaction, { actor, action: 'invitation.delete', subject: subjectOf(row.id), before });
+    await noteWithdrawn(transaction, row, { actor, ...by });
     return toInvitation(row);
   });
+}
+
+/** Checks that an invitation may be withdrawn, and audits it. @throws FORBIDDEN if only an owner may do it */
+async function noteWithdrawn(
+  transaction: Knex.Transaction,
+  { id, account_id: accountId, email, role }: InvitationRow,
+  { actor, ...by }: Changer,
+): Promise<void> {
+  requireOwnerFor(by, role);
+  const before = { accountId, email, role };
+  await writeAudit(transaction, { actor, action: 'invitation.delete', subject: subjectOf(id), before });
 }
 
 /**

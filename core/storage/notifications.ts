@@ -77,8 +77,9 @@ class ListeningConnection {
   }
 
   async #open(): Promise<void> {
+    let opened: Awaited<ReturnType<typeof this.connect>> | undefined;
     try {
-      const opened = await this.connect();
+      opened = await this.connect();
       opened.on('notification', ({ channel, payload }) => this.#listeners.get(channel)?.(payload ?? ''));
       opened.on('error', () => undefined);
       opened.on('end', () => this.#later());
@@ -90,6 +91,7 @@ class ListeningConnection {
         { reason: String(error) },
         'notifications cannot be received from Postgres; the process polls instead',
       );
+      await opened?.end().catch(() => undefined);
       this.#later();
     }
   }

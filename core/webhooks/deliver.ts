@@ -64,15 +64,18 @@ export async function startDeliveries(options: DeliverOptions): Promise<{ readon
   let dueInMs = LOOK_EVERY_MS;
 
   const begin = (webhookId: string) => {
-    const work = deliverTo(options, webhookId, stopping.signal)
-      .catch((error) => {
-        if (!stopping.signal.aborted)
-          log.warn({ webhookId, error: safeErrorFields(error) }, 'a webhook could not be served; it is retried');
-      })
-      .finally(() => {
+    const work = deliverTo(options, webhookId, stopping.signal).then(
+      () => {
         running.delete(webhookId);
         loop.wake();
-      });
+      },
+      // The next look retries it. An immediate one would fail as fast as the database refuses.
+      (error) => {
+        running.delete(webhookId);
+        if (!stopping.signal.aborted)
+          log.warn({ webhookId, error: safeErrorFields(error) }, 'a webhook could not be served; it is retried');
+      },
+    );
     running.set(webhookId, work);
   };
 
@@ -131,7 +134,8 @@ async function deliverOne(
   stopping.throwIfAborted();
   const outcome = await sendWebhook(egress, rules, times.answerWithinMs, due, stopping);
   const verdict = judge(due, outcome, times);
-  await record(database, claim, due, outcome, verdict);
+  // After the loss of the claim, another process makes the attempt again.
+  if (!(await record(database, claim, due, outcome, verdict))) return;
   attempts.inc({ outcome: verdict.status === 'pending' ? 'retried' : verdict.status });
   if (outcome.error === null) return;
   const { webhookId, deliveryId } = due;

@@ -138,19 +138,19 @@ export function judge(
   return { status: 'pending', isOver: false, retryAfterMs: Math.min(pauseMs, leftMs) };
 }
 
-/** Writes the outcome of an attempt. Writes nothing if the process has lost its claim, because another then makes the attempt again. */
+/** Writes the outcome of an attempt. Writes nothing, and returns false, if the process has lost its claim. */
 export async function record(
   database: Knex,
   { webhookId, claim }: WebhookClaim,
   { deliveryId, accountId, url, eventId }: DueDelivery,
   { responseStatus, error }: SendOutcome,
   verdict: DeliveryVerdict,
-): Promise<void> {
-  await database.transaction(async (transaction) => {
+): Promise<boolean> {
+  return database.transaction(async (transaction) => {
     const isMine = await transaction('webhooks')
       .where({ id: webhookId, claim })
       .update({ claimed_until: transaction.raw(claimEnd()), ...(verdict.isOver && { status: 'disabled' }) });
-    if (isMine === 0) return;
+    if (isMine === 0) return false;
     const retryMs = verdict.status === 'pending' ? verdict.retryAfterMs : undefined;
     await transaction.raw(
       `UPDATE webhook_deliveries SET status = :status, attempts = attempts + 1, response_status = :responseStatus,
@@ -165,8 +165,9 @@ export async function record(
         retrySeconds: retryMs === undefined ? null : retryMs / 1_000,
       },
     );
-    if (!verdict.isOver) return;
+    if (!verdict.isOver) return true;
     const data = { webhookId, url, eventId, error };
     await writeEvents(transaction, [{ type: 'webhook.disabled', accountId, once: `${webhookId} ${deliveryId}`, data }]);
+    return true;
   });
 }

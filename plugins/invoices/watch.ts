@@ -124,7 +124,9 @@ async function report(
       "a vendor's invoice differs from the records by more than the bound: run tollgate invoices compare",
     );
     const data = { upstream: name, day, differenceUsd: formatUsd(differenceE8) };
-    await raiseEvents(database, log, [{ type: 'invoice.differs', once: `${name} ${day}`, data }]);
+    const event = { type: 'invoice.differs', once: `${name} ${day}`, data } as const;
+    // The day then counts as not compared, and is compared again.
+    if (!(await raiseEvents(database, log, [event]))) throw new Error('the event of a difference could not be written');
   }
   await database.raw(
     `UPDATE invoice_days SET compared_at = now(), difference_e8 = :difference::numeric

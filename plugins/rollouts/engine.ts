@@ -213,7 +213,7 @@ export class RolloutEngine {
     if (watched !== undefined) await updateRow(trx, found, watched);
     const row = { ...found, ...watched };
     const decision = decideRollout(rollout, progressOf(row), await readSeen(trx, row.run), now.getTime());
-    if (decision.do !== 'wait') return this.#apply(trx, rollout, row, decision, now);
+    if (decision.do !== 'wait') return this.#apply(trx, rollout, row, decision.do, decision.why, now);
     if (isDeepStrictEqual(decision.looks, row.looks)) return;
     await updateRow(trx, row, { looks: decision.looks });
     await forgetAccounts(trx, row.run);
@@ -223,7 +223,8 @@ export class RolloutEngine {
     trx: Knex.Transaction,
     rollout: Rollout,
     row: RolloutRow,
-    { do: what, why: reason }: RolloutDecision,
+    what: Exclude<RolloutDecision['do'], 'wait'>,
+    reason: string,
     now: Date,
   ): Promise<void> {
     if (what === 'advance') {
@@ -234,7 +235,6 @@ export class RolloutEngine {
     }
     const status = what === 'complete' ? 'completed' : rollout.onAbort === 'hold' ? 'held' : 'rolled-back';
     await updateRow(trx, row, { status, reason, changed_at: now });
-    if (what === 'wait') return;
     await this.#record(trx, rollout, `rollout.${what}`, { status, stage: row.stage, reason });
   }
 

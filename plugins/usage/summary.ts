@@ -28,12 +28,16 @@ interface Percentiles {
 /** Reads the totals of the records that match the filters and, with `by`, their groups. */
 export async function readTotals(database: Knex, { from, to, ...filters }: SumFilters & Range, by?: GroupedBy) {
   const slots = [{ fromMs: from?.getTime() ?? -Infinity, toMs: to?.getTime() ?? Infinity }];
-  const [sums] = await readSums(database, filters, slots);
-  if (sums === undefined) throw new Error('the query for usage sums returned no row');
-  const [[firstTokenMs], groups] = await Promise.all([
-    readPercentiles(database, filters, slots, [sums.firstTokens]),
-    by === undefined ? undefined : readGroups(database, filters, slots, by),
-  ]);
+  // All statements see the records as of one moment, so that the groups add up to the totals.
+  const [sums, [firstTokenMs], groups] = await database.transaction(
+    async (transaction) => {
+      const [all] = await readSums(transaction, filters, slots);
+      if (all === undefined) throw new Error('the query for usage sums returned no row');
+      const percentiles = await readPercentiles(transaction, filters, slots, [all.firstTokens]);
+      return [all, percentiles, by && (await readGroups(transaction, filters, slots, by))] as const;
+    },
+    { isolationLevel: 'repeatable read', readOnly: true },
+  );
   return {
     calls: Number(sums.calls),
     failed: Number(sums.failed),

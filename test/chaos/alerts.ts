@@ -86,6 +86,8 @@ export interface Alerts {
 /** Compares the events of money with what the tables of money say, and with what the receiver got. */
 export async function accountForAlerts(database: Knex, receiver: Receiver): Promise<Alerts> {
   receiver.behave();
+  // What has failed several times would wait for minutes.
+  await database('webhook_deliveries').where({ status: 'pending' }).update({ next_at: database.fn.now() });
   await until(
     'all events are delivered',
     async () =>

@@ -385,6 +385,7 @@ export class ModelLedger extends MemoryLedger implements AllowanceStore {
 
   /** @throws Recalling if live allowances may have the missing money */
   #recallFor(accountId: string, short: readonly string[]): void {
+    if (short.length === 0) return;
     this.#takeBack(accountId);
     if (this.#liveOf(accountId, short).length === 0) return;
     this.#mark(short);

@@ -12,8 +12,8 @@ import { InviteButton } from './invitations-panel';
 
 interface Props extends WithAccess {
   readonly crew: Crew;
-  /** The active keys. */
-  readonly keys: readonly ApiKey[];
+  /** The active keys; undefined before they are known. */
+  readonly keys: readonly ApiKey[] | undefined;
 }
 
 export function MembersPanel({ access, crew, keys }: Props) {
@@ -47,7 +47,7 @@ export function MembersPanel({ access, crew, keys }: Props) {
             remove(
               access,
               member,
-              keys.filter(({ memberId }) => memberId === member.id),
+              keys?.filter(({ memberId }) => memberId === member.id),
             )
           }
         >
@@ -90,7 +90,7 @@ function changeRole(access: Access, { id, email, role }: Member): void {
   });
 }
 
-function remove(access: Access, { id, email }: Member, keys: readonly ApiKey[]): void {
+function remove(access: Access, { id, email }: Member, keys: readonly ApiKey[] | undefined): void {
   const isSelf = id === access.memberId;
   decide({
     title: isSelf ? 'Leave the account?' : 'Remove the member?',
@@ -102,7 +102,9 @@ function remove(access: Access, { id, email }: Member, keys: readonly ApiKey[]):
         <p>
           <strong>{email}</strong> can no longer sign in, and its sessions end.
         </p>
-        {keys.length === 0 ? (
+        {keys === undefined ? (
+          <p>Its active keys will be revoked.</p>
+        ) : keys.length === 0 ? (
           <p class="quiet">It has no active key.</p>
         ) : (
           <p>

@@ -1,5 +1,6 @@
 import { mayManage, type WithAccess } from '../../access';
 import { withQuery } from '../../api';
+import { Failed } from '../../parts/states';
 import { useResource } from '../../resource';
 import type { ApiKey, List } from '../../shapes';
 import { BudgetsPanel } from './budgets-panel';
@@ -15,7 +16,8 @@ export function TeamPanels({ access }: WithAccess) {
   const keys = active.data?.items ?? [];
   return (
     <>
-      <MembersPanel access={access} crew={crew} keys={keys} />
+      {active.failure && <Failed failure={active.failure} />}
+      <MembersPanel access={access} crew={crew} keys={active.data?.items} />
       {mayManage(access) && <InvitationsPanel access={access} crew={crew} />}
       <TeamsPanel access={access} crew={crew} keys={keys} />
       <BudgetsPanel access={access} crew={crew} keys={keys} />

@@ -1,4 +1,4 @@
-import { useState } from 'preact/hooks';
+import { useRef, useState } from 'preact/hooks';
 import { type Access, mayManage, type WithAccess } from '../../access';
 import { ask, withQuery } from '../../api';
 import { shortUsd } from '../../money';
@@ -11,7 +11,7 @@ import { actionsColumn, type Column, TablePanel } from '../../parts/table';
 import { Lines, Names } from '../../parts/values';
 import { useResource } from '../../resource';
 import type { ApiKey, Budget, List, Team } from '../../shapes';
-import { type Crew, memberOptions, textOf, WINDOWS } from './crew';
+import { ALL, type Crew, memberOptions, textOf, WINDOWS } from './crew';
 
 interface Props extends WithAccess {
   readonly crew: Crew;
@@ -20,7 +20,7 @@ interface Props extends WithAccess {
 }
 
 export function TeamsPanel({ access, crew, keys }: Props) {
-  const budgets = useResource<List<Budget>>(withQuery(access.list('budgets'), { scope: 'team', limit: 1_000 }));
+  const budgets = useResource<List<Budget>>(withQuery(access.list('budgets'), { scope: 'team', limit: ALL }));
   const people = memberOptions(crew);
   const open = (team?: Team) => showDialog(<TeamDialog access={access} team={team} people={people} />);
   const columns: readonly Column<Team>[] = [
@@ -79,14 +79,16 @@ interface DialogProps extends WithAccess {
 function TeamDialog({ access, team, people }: DialogProps) {
   const before: readonly string[] = team?.members ?? [];
   const [members, setMembers] = useState(before);
+  const made = useRef(team?.id);
   const save = async (body: Values) => {
     const { id } =
-      team === undefined
+      made.current === undefined
         ? await ask<Team>(access.list('teams'), { method: 'POST', body })
-        : await ask<Team>(access.one('teams', team.id), { method: 'PATCH', body });
+        : await ask<Team>(access.one('teams', made.current), { method: 'PATCH', body });
+    made.current = id;
     const change = (memberId: string, request: { method: 'PUT' | 'DELETE'; body?: object }) =>
       ask(`${access.one('teams', id)}/members/${memberId}`, request);
-    // Every change is safe to repeat, so that the user can save again after a failure in between.
+    // The user can save again after a failure in between: a team is created once, and the other changes are safe to repeat.
     for (const each of members) if (!before.includes(each)) await change(each, { method: 'PUT', body: {} });
     for (const each of before) if (!members.includes(each)) await change(each, { method: 'DELETE' });
   };

@@ -4,7 +4,7 @@ import type { NewEvent } from '../../events/event';
 import { writeEvents } from '../../events/raise';
 import type { OutboxEntry } from '../ledger';
 import { nameSql } from '../scope-rows';
-import { chainOf, parseScope } from '../scopes';
+import { chainOf, limitingScopes, parseScope, tagOf } from '../scopes';
 import { dayOf } from './rows';
 
 /** A scope that a batch of entries charges on one day. */
@@ -107,17 +107,11 @@ function chargedScopes(paid: readonly OutboxEntry[]): readonly ChargedScope[] {
     if (entry.kind !== 'charge') continue;
     const day = dayOf(entry);
     for (const scope of chainOf(entry.accountId, entry.scopes ?? '', entry.keyId ?? '')) {
-      for (const limitedBy of [scope, ...tagOf(scope)])
+      for (const limitedBy of limitingScopes(scope))
         charged.set(`${limitedBy} ${scope} ${day}`, { scope, day, limitedBy });
     }
   }
   return [...charged.values()];
-}
-
-/** Returns the scope of the tag to which the scope of a value such as `g:<account>:customer=4711` belongs. */
-function tagOf(scope: string): readonly string[] {
-  const end = scope.startsWith('g:') ? scope.indexOf('=') : -1;
-  return end === -1 ? [] : [scope.slice(0, end)];
 }
 
 function leastBalances(paid: readonly OutboxEntry[]): readonly object[] {
@@ -134,8 +128,7 @@ function budgetReached(
   names: ReadonlyMap<string, string | null>,
 ): NewEvent {
   const { kind, id } = parseScope(scope);
-  // The scope of a tag's value is such as `g:<account>:customer=4711`.
-  const name = kind === 'tag' ? id.slice(accountId.length + 1) : (names.get(budgetId) ?? null);
+  const name = kind === 'tag' ? (tagOf(scope) ?? null) : (names.get(budgetId) ?? null);
   const scopeId = kind === 'account' || kind === 'tag' ? null : id;
   const amounts = {
     limitUsd: formatUsd(BigInt(reached.limitE8)),

@@ -57,7 +57,8 @@ export function startOutboxWatch(options: OutboxWatchOptions): OutboxWatch {
   // The event waits for Postgres, whose outage is why entries wait. No look waits for the event, because calls depend on the looks.
   const write = async (event: NewEvent) => {
     isWriting = true;
-    if (await raiseEvents(database, log, [event])) unwritten = undefined;
+    // A later look may have found the outbox full meanwhile, which is another event.
+    if ((await raiseEvents(database, log, [event])) && unwritten === event) unwritten = undefined;
     isWriting = false;
   };
 

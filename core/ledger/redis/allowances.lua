@@ -172,6 +172,7 @@ end
 -- the scopes whose balance or limits are short. Returns for how many milliseconds nodes may keep it, or 0 if none has it, and the
 -- scope that must wait for them.
 local function recall_for(account, short)
+  if #short == 0 then return 0 end
   if tonumber(redis.call('HGET', account, 'al_live') or 0) == 0 then return 0 end
   local now = clock()
   local others, left = take_back(account, now, short)

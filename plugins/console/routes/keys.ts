@@ -9,15 +9,13 @@ import {
   rotateKey,
   updateKey,
 } from '../../../core/accounts/keys';
-import { readRequiredTags } from '../../../core/api/fields';
 import { sessionRoute } from '../../../core/api/json-routes';
 import {
   KEY,
   KEY_CHANGE_FIELDS,
   NEW_KEY_FIELDS,
   ROTATION,
-  readAccess,
-  readLimits,
+  readKeySettings,
   showKey,
 } from '../../../core/api/key-fields';
 import type { Route } from '../../../core/api/route';
@@ -103,10 +101,7 @@ export function consoleKeyRoutes(
       answers: MADE,
       errors: ['NOT_FOUND', 'RATE_LIMITED', 'CONFLICT', 'LEDGER_UNAVAILABLE'],
       handle: async ({ accountId, memberId: ownId, session, body }) => {
-        const { name, allowedModels, expiresAt, allowedAddresses, teamId, memberId, requiredTags, ...limits } = body;
-        const tags = { requiredTags: readRequiredTags(requiredTags) };
-        const access = readAccess({ expiresAt, allowedAddresses });
-        const wanted = { name, allowedModels, teamId, memberId, ...tags, ...access, ...readLimits(limits) };
+        const wanted = readKeySettings(body);
         return showMade(await createKey(gateway, accountId, wanted, actorOf(session), ownId));
       },
     }),
@@ -117,11 +112,8 @@ export function consoleKeyRoutes(
       answers: SHOWN_KEY,
       errors: ['CONFLICT', 'LEDGER_UNAVAILABLE'],
       handle: async ({ accountId, memberId: ownId, params, session, body }) => {
-        const { name, allowedModels, expiresAt, allowedAddresses, teamId, memberId, requiredTags, ...limits } = body;
         const { id } = await findKey(gateway, accountId, params.keyId, ownId);
-        const tags = { requiredTags: readRequiredTags(requiredTags) };
-        const access = readAccess({ expiresAt, allowedAddresses });
-        const changes = { name, allowedModels, teamId, memberId, ...tags, ...access, ...readLimits(limits) };
+        const changes = readKeySettings(body);
         return showOneKey(database, await updateKey(gateway, id, changes, actorOf(session), ownId));
       },
     }),

@@ -12,6 +12,8 @@ import { adminRoute } from '../../../core/api/json-routes';
 import type { Route } from '../../../core/api/route';
 import { fail } from '../../../core/base/errors';
 import { formatUsd } from '../../../core/base/money';
+import { PLAIN_ID } from '../../../core/calls/session-ids';
+import { TAG_NAME } from '../../../core/calls/tags';
 import type { PluginGateway } from '../../../core/gateway/plugin-gateway';
 import { PAGE_READERS, pageOf, wordReader } from '../../../core/http/query';
 import { listOf, object, oneOf, orNull, pageShape, shape } from '../../../core/http/shape';
@@ -67,13 +69,13 @@ const THRESHOLDS = {
 const TAG = {
   type: ['string', 'null'],
   maxLength: 32,
-  pattern: '^[a-z][a-z0-9_]{0,31}$',
+  pattern: TAG_NAME,
   'x-expected': 'a name such as customer: lower-case letters, digits and underscores, first a letter, at most 32',
 } as const;
 const VALUE = {
   type: ['string', 'null'],
   maxLength: 64,
-  pattern: '^[A-Za-z0-9._:-]{1,64}$',
+  pattern: PLAIN_ID.source,
   'x-expected': 'a value such as 4711: letters, digits, dots, colons, underscores and hyphens, at most 64',
 } as const;
 

@@ -1,18 +1,16 @@
 import { type AccountKey, createKey, listKeys, revokeKey, rotateKey, updateKey } from '../../../core/accounts/keys';
-import { readRequiredTags } from '../../../core/api/fields';
 import { adminRoute } from '../../../core/api/json-routes';
 import {
   KEY,
   KEY_CHANGE_FIELDS,
   NEW_KEY_FIELDS,
   ROTATION,
-  readAccess,
-  readLimits,
+  readKeySettings,
   showKey,
 } from '../../../core/api/key-fields';
 import type { Route } from '../../../core/api/route';
 import type { PluginGateway } from '../../../core/gateway/plugin-gateway';
-import { PAGE_READERS, pageOf } from '../../../core/http/query';
+import { PAGE_READERS, pageOf, wordReader } from '../../../core/http/query';
 import { object, pageShape, shape } from '../../../core/http/shape';
 import { checkMarkup, MARKUP, MARKUP_CHANGE, NEW_MARKUP } from './accounts';
 
@@ -62,42 +60,18 @@ export function operatorKeyRoutes(gateway: PluginGateway): readonly Route[] {
       answers: MADE,
       errors: ['RATE_LIMITED', 'CONFLICT', 'LEDGER_UNAVAILABLE'],
       handle: async ({ body, params, operator }) => {
-        const {
-          name,
-          allowedModels,
-          markup,
-          debug,
-          expiresAt,
-          allowedAddresses,
-          teamId,
-          memberId,
-          requiredTags,
-          ...limits
-        } = body;
-        checkMarkup(gateway.catalog, markup);
-        const tags = { requiredTags: readRequiredTags(requiredTags) };
-        const access = readAccess({ expiresAt, allowedAddresses });
-        const wanted = {
-          name,
-          allowedModels,
-          markup,
-          debug,
-          teamId,
-          memberId,
-          ...tags,
-          ...access,
-          ...readLimits(limits),
-        };
+        checkMarkup(gateway.catalog, body.markup);
+        const wanted = readKeySettings(body);
         return showMade(await createKey(gateway, params.accountId, wanted, operator.actor));
       },
     }),
     adminRoute('GET /admin/v1/accounts/{accountId}/keys', {
       role: 'read',
       summary: 'List the keys of an account, newest first.',
-      query: PAGE_READERS,
+      query: { ...PAGE_READERS, status: wordReader(['active', 'revoked'] as const) },
       answers: { 200: { description: 'A page of keys.', schema: pageShape(OPERATOR_KEY) } },
-      handle: async ({ params, filters }) => {
-        const { items, nextCursor } = await listKeys(gateway, params.accountId, pageOf(filters));
+      handle: async ({ params, filters: { status, ...page } }) => {
+        const { items, nextCursor } = await listKeys(gateway, params.accountId, pageOf(page), { status });
         return { items: items.map(showOperatorKey), nextCursor };
       },
     }),
@@ -109,32 +83,8 @@ export function operatorKeyRoutes(gateway: PluginGateway): readonly Route[] {
       answers: SHOWN,
       errors: ['CONFLICT', 'LEDGER_UNAVAILABLE'],
       handle: async ({ body, params, operator }) => {
-        const {
-          name,
-          allowedModels,
-          markup,
-          debug,
-          expiresAt,
-          allowedAddresses,
-          teamId,
-          memberId,
-          requiredTags,
-          ...limits
-        } = body;
-        checkMarkup(gateway.catalog, markup);
-        const tags = { requiredTags: readRequiredTags(requiredTags) };
-        const access = readAccess({ expiresAt, allowedAddresses });
-        const changes = {
-          name,
-          allowedModels,
-          markup,
-          debug,
-          teamId,
-          memberId,
-          ...tags,
-          ...access,
-          ...readLimits(limits),
-        };
+        checkMarkup(gateway.catalog, body.markup);
+        const changes = readKeySettings(body);
         return showOperatorKey(await updateKey(gateway, params.keyId, changes, operator.actor));
       },
     }),

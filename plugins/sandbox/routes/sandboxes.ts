@@ -202,9 +202,10 @@ async function waitUntil(
 /** Returns the handler that requests the state change `verb`. Requests with the same idempotency key start one operation. */
 function stateHandler(service: SandboxService, verb: Verb): AccountHandler {
   const readBody = jsonBody<Settings<typeof STATE_BODY>>(STATE_BODY);
-  return async ({ accountId, memberId, params }, request, response) => {
+  return async ({ accountId, memberId, params, stillAllowed }, request, response) => {
     await findSandbox(service.database, accountId, params['id'] ?? '', memberId);
     const body = await readBody(request);
+    await stillAllowed?.();
     const idempotencyKey = body.idempotencyKey === undefined ? undefined : readIdempotencyKey(body.idempotencyKey);
     const ifMatch = readIfMatch(request);
     const operation = await ask(service, { accountId }, params['id'] ?? '', { verb, idempotencyKey, ifMatch });
