@@ -34,7 +34,7 @@ import { followRevisions } from './core/configuration/revisions';
 import { CredentialRotation } from './core/configuration/rotating-credential';
 import { databaseSource, fileSource, type ReadHere } from './core/configuration/source';
 import { problemText } from './core/configuration/yaml-file';
-import { raiseUpstreamEvents } from './core/events/upstream-events';
+import { raiseRetirements, raiseUpstreamEvents } from './core/events/upstream-events';
 import { withConfiguration } from './core/gateway/gateway';
 import type { Policy } from './core/gateway/policy';
 import { ejectionRules } from './core/health/ejection';
@@ -207,6 +207,7 @@ async function openGateway(files: Files, stores: Stores, money: Money, { keep }:
   const health = new UpstreamHealth({ rules: ejectionRules(system.ejection) });
   exposeUpstreams(health);
   raiseUpstreamEvents(health, database, log);
+  keep(raiseRetirements(live, database, log));
   if (redis !== undefined) keep(startHealthExchange({ redis, health, log }), (stop) => stop());
   const rotation = keep(new CredentialRotation(log));
   (await rotation.prepare(live.current.catalog))();

@@ -15,6 +15,7 @@ export const ACCOUNT: Of<'GET /admin/v1/accounts/{accountId}'> = {
   'available USD': ({ availableUsd }) => availableUsd,
   markup: ({ markup }) => markup,
   'low below USD': ({ balanceLowUsd }) => balanceLowUsd,
+  demands: ({ require }) => require,
   created: ({ createdAt }) => createdAt,
 };
 
@@ -40,6 +41,7 @@ export const KEY: Of<'GET /admin/v1/accounts/{accountId}/keys'> = {
   addresses: ({ allowedAddresses }) => allowedAddresses?.join(', ') ?? 'all',
   team: ({ teamId }) => teamId,
   member: ({ memberId }) => memberId,
+  demands: ({ require }) => require,
   expires: ({ expiresAt }) => expiresAt ?? 'never',
   created: ({ createdAt }) => createdAt,
 };
@@ -66,6 +68,7 @@ export const INVITATION: Of<'POST /admin/v1/accounts/{accountId}/invitations'> =
 export const TEAM: Of<'GET /admin/v1/accounts/{accountId}/teams'> = {
   ...same('id', 'name'),
   members: ({ members }) => members.join(', ') || null,
+  demands: ({ require }) => require,
   created: ({ createdAt }) => createdAt,
 };
 

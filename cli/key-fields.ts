@@ -25,6 +25,12 @@ export const REQUIRE_TAGS = new Option(
   'refuse calls without these tags, such as customer (X-SVC-Tags), end_user, session or agent',
 );
 
+/** The option for what every call demands of upstreams. "none" removes it. */
+export const DEMANDS = new Option(
+  '--require <demands>',
+  'what every call demands of upstreams, such as "region=eu; retention=none; trains=no"',
+);
+
 /** Returns the names in the option --require-tags; null for "none". */
 export function requiredTags(names: unknown): unknown {
   return Array.isArray(names) && names.length === 1 ? (names[0] === 'none' ? null : names) : names;
@@ -39,6 +45,7 @@ export const NEW_KEY: readonly Option[] = [
   new Option('--addresses <ranges...>', 'allow it only from these addresses, such as 203.0.113.0/24 or 2001:db8::/32'),
   ...SCOPES,
   REQUIRE_TAGS,
+  DEMANDS,
   ...Object.values(LIMITS),
 ];
 
@@ -54,6 +61,7 @@ export const KEY_CHANGES: readonly Option[] = [
   new Option('--all-addresses', 'allow it from every address'),
   ...SCOPES,
   REQUIRE_TAGS,
+  DEMANDS,
   ...Object.values(LIMITS),
 ];
 
@@ -70,14 +78,27 @@ interface KeyOptions {
   readonly team?: string;
   readonly member?: string;
   readonly requireTags?: readonly string[];
+  readonly require?: string;
 }
 
 /** Returns the request body that creates a key. Without the option --expires the key never expires. */
 export function newKey(options: KeyOptions, name: string | undefined): object {
-  const { limit, models, markup, debug, expires = 'never', addresses, team, member, requireTags, ...limits } = options;
+  const {
+    limit,
+    models,
+    markup,
+    debug,
+    expires = 'never',
+    addresses,
+    team,
+    member,
+    requireTags,
+    require,
+    ...limits
+  } = options;
   const expiresAt = toExpiry(expires) ?? undefined;
   const fields = { name, balanceLimit: limit, allowedModels: models, markup, debug, expiresAt };
-  const owners = { teamId: team, memberId: member, requiredTags: requireTags };
+  const owners = { teamId: team, memberId: member, requiredTags: requireTags, require };
   return { ...fields, allowedAddresses: addresses, ...owners, ...limitFields(limits) };
 }
 
@@ -95,6 +116,7 @@ export function keyChanges(options: KeyOptions): object {
     team,
     member,
     requireTags,
+    require,
     ...limits
   } = options;
   if (models !== undefined && allModels)
@@ -112,9 +134,10 @@ export function keyChanges(options: KeyOptions): object {
       teamId: orNull(team),
       memberId: orNull(member),
       requiredTags: requiredTags(requireTags),
+      require: orNull(require),
       ...limitFields(limits),
     },
-    'Give --name, --models, --all-models, --markup, --debug, --no-debug, --expires, --addresses, --all-addresses, --team, --member, --require-tags or a limit.',
+    'Give --name, --models, --all-models, --markup, --debug, --no-debug, --expires, --addresses, --all-addresses, --team, --member, --require-tags, --require or a limit.',
   );
 }
 

@@ -19,6 +19,7 @@ import { explainDialects, explainMembers, explainSettings } from './explain';
 import { Failure } from './failure';
 import { compareInvoice, fetchInvoice } from './invoices';
 import {
+  DEMANDS,
   EXPIRY,
   FROM,
   KEY_CHANGES,
@@ -40,7 +41,7 @@ import newPlugin from './plugin';
 import { checkPrices, updatePrices } from './prices';
 import rolloutStatus, { pauseRollout, promoteRollout, resumeRollout, rollbackRollout } from './rollout';
 import recordUpstream from './upstreams';
-import { exportUsage, FILTERS, filtersOf, showTags, usageTotals } from './usage';
+import { exportUsage, FILTERS, filtersOf, showTags, usageReport, usageTotals } from './usage';
 import { createUser, setPassword } from './users';
 
 const { ACCOUNT, BALANCE, KEY, USER, SANDBOX, ORPHAN, PLACE, UPSTREAM, TEST, ROLLOUT, RECORD, ATTEMPT } = columns;
@@ -157,18 +158,19 @@ export const NOUNS: Readonly<Record<string, Noun>> = {
       verb(
         'PATCH /admin/v1/accounts/{accountId}',
         'update <account>',
-        'rename an account, or change the markup of its keys or the balance that counts as low',
+        'rename an account, or change the markup of its keys, what they demand of upstreams, or the balance that counts as low',
         ACCOUNT,
         {
           options: [
             option('--name <name>', 'its new name'),
             option('--markup <markup>', 'a factor such as 1.25, or a list under customerPrices; "none" removes it'),
             option('--balance-low <usd>', 'tell the account each time its balance falls below this; "none" removes it'),
+            DEMANDS,
           ],
-          body: ({ name, markup, balanceLow }) =>
+          body: ({ name, markup, balanceLow, require }) =>
             someOf(
-              { name, markup: orNull(markup), balanceLowUsd: orNull(balanceLow) },
-              'Give --name, --markup or --balance-low.',
+              { name, markup: orNull(markup), balanceLowUsd: orNull(balanceLow), require: orNull(require) },
+              'Give --name, --markup, --balance-low or --require.',
             ),
         },
       ),
@@ -220,7 +222,7 @@ export const NOUNS: Readonly<Record<string, Noun>> = {
       verb(
         'PATCH /admin/v1/keys/{keyId}',
         'update <key>',
-        'rename a key, or change its limits, team, member, required tags, markup, expiry, models and addresses; "none" removes',
+        'rename a key, or change its limits, team, member, required tags, demands, markup, expiry, models and addresses; "none" removes',
         { ...KEY, ...REQUIRED },
         { options: KEY_CHANGES, body: keyChanges },
       ),
@@ -338,12 +340,15 @@ export const NOUNS: Readonly<Record<string, Noun>> = {
       verb(
         'PATCH /admin/v1/teams/{teamId}',
         'update <team>',
-        'rename a team, or change the tags that its keys require; "none" removes them',
+        'rename a team, or change the tags that its keys require or what they demand of upstreams; "none" removes',
         { ...TEAM, ...REQUIRED },
         {
-          options: [option('--name <name>', 'its new name'), REQUIRE_TAGS],
-          body: ({ name, requireTags }) =>
-            someOf({ name, requiredTags: requiredTags(requireTags) }, 'Give --name or --require-tags.'),
+          options: [option('--name <name>', 'its new name'), REQUIRE_TAGS, DEMANDS],
+          body: ({ name, requireTags, require }) =>
+            someOf(
+              { name, requiredTags: requiredTags(requireTags), require: orNull(require) },
+              'Give --name, --require-tags or --require.',
+            ),
         },
       ),
       verb(
@@ -513,9 +518,12 @@ export const NOUNS: Readonly<Record<string, Noun>> = {
           team: ({ teamId }) => teamId,
           member: ({ memberId }) => memberId,
           tags: ({ tags }) => tags && showTags(tags),
+          region: ({ region }) => region,
+          demands: ({ demands }) => demands,
         },
       ),
       usageTotals,
+      usageReport,
       verb(
         'GET /admin/v1/usage/{requestId}/attempts',
         'attempts <request>',

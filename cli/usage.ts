@@ -12,6 +12,7 @@ export const FILTERS: readonly Option[] = [
   new Option('--key <id>', 'only of this key'),
   new Option('--model <name>', 'only of this model'),
   new Option('--upstream <name>', 'only answered by this upstream'),
+  new Option('--region <regions>', 'only answered where the configuration declared these regions, such as eu or eu,us'),
   new Option('--status <code>', 'only with this HTTP status'),
   new Option('--session <id>', 'only of this session, as the client names it'),
   new Option('--agent <id>', 'only of this agent, as the client names it'),
@@ -73,11 +74,41 @@ export const usageTotals: Verb = (noun, open) => {
     .command('totals')
     .description('add up usage records, for example by customer: usage totals --account <id> --by tag:customer');
   for (const filter of FILTERS) command.addOption(filter);
-  command.option('--by <what>', 'model, key, upstream, team, member, session, agent, endUser, or a tag as tag:NAME');
+  command.option(
+    '--by <what>',
+    'model, key, upstream, region, team, member, session, agent, endUser, or a tag as tag:NAME',
+  );
   command.action(async (options: Readonly<Record<string, unknown>>, self) => {
     const { client, output } = open(self);
     const totals = await client.ask<Totals>('GET', withQuery('/usage/totals', filtersOf(options)));
     if (totals.groups === undefined || output.json) return showOne(output, totals, TOTALS);
     return showList(output, { items: totals.groups }, GROUP);
   });
+};
+
+type Report = Answers['GET /admin/v1/usage/report'];
+
+const OUTSIDE: Columns<Report['outside'][number]> = {
+  request: ({ requestId }) => requestId,
+  ...same('upstream', 'fact', 'has'),
+};
+
+export const usageReport: Verb = (noun, open) => {
+  noun
+    .command('report')
+    .description('whether every attempt at an upstream in a period met demands; exit status 1 if not')
+    .requiredOption('--account <id>', 'of this account')
+    .requiredOption('--where <demands>', 'what must be true, such as "region=eu; retention=none; trains=no"')
+    .addOption(FROM)
+    .addOption(TO)
+    .action(async (options: Readonly<Record<string, unknown>>, self) => {
+      const { client, output } = open(self);
+      const report = await client.ask<Report>('GET', withQuery('/usage/report', filtersOf(options)));
+      const { holds, calls, attempts, unrecorded, unrecordedCalls = [], outside } = report;
+      if (output.json) await showOne(output, report, {});
+      else if (outside.length > 0) await showList(output, { items: outside }, OUTSIDE);
+      output.note(`${calls} calls, ${attempts} attempts, ${unrecorded} calls without a recorded attempt.`);
+      for (const requestId of unrecordedCalls) output.note(`No attempt of ${requestId} is recorded.`);
+      if (!holds) throw new Failure(`"${options['where']}" does not hold for these calls.`);
+    });
 };

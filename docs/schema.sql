@@ -23,6 +23,7 @@ CREATE TABLE accounts (
   excess_e8 bigint DEFAULT '0'::bigint NOT NULL,
   markup text,
   balance_low_e8 bigint,
+  require text,
   CONSTRAINT accounts_pkey PRIMARY KEY (id),
   CONSTRAINT accounts_status_check CHECK ((status = ANY (ARRAY['active'::text, 'frozen'::text])))
 );
@@ -56,6 +57,7 @@ CREATE TABLE api_keys (
   member_id uuid,
   member_until timestamp with time zone,
   required_tags jsonb,
+  require text,
   CONSTRAINT api_keys_pkey PRIMARY KEY (id),
   CONSTRAINT api_keys_hash_unique UNIQUE (hash),
   CONSTRAINT api_keys_account_id_foreign FOREIGN KEY (account_id) REFERENCES accounts(id),
@@ -605,6 +607,7 @@ CREATE TABLE teams (
   created_at timestamp with time zone DEFAULT CURRENT_TIMESTAMP NOT NULL,
   deleted_at timestamp with time zone,
   required_tags jsonb,
+  require text,
   CONSTRAINT teams_pkey PRIMARY KEY (id),
   CONSTRAINT teams_account_id_foreign FOREIGN KEY (account_id) REFERENCES accounts(id)
 );
@@ -625,6 +628,8 @@ CREATE TABLE upstream_attempts (
   status integer,
   ms integer NOT NULL,
   upstream_request_id text,
+  region text,
+  declared jsonb,
   passes jsonb,
   is_reported boolean NOT NULL,
   cost_e14 numeric NOT NULL,
@@ -676,6 +681,8 @@ CREATE TABLE usage_records (
   team_id uuid,
   member_id uuid,
   tags jsonb,
+  region text,
+  demands text,
   report_id uuid,
   CONSTRAINT usage_records_once UNIQUE (request_id, created_at),
   CONSTRAINT usage_records_billing_check CHECK ((billing = ANY (ARRAY['actual'::text, 'estimated'::text, 'released'::text, 'partial'::text, 'expired'::text])))

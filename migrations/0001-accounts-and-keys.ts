@@ -24,6 +24,8 @@ export async function up(knex: Knex): Promise<void> {
     table.text('markup');
     // The balance in E8 below which an event `balance.low` is written.
     table.bigInteger('balance_low_e8');
+    // What every call of the account demands of upstreams (core/catalog/demands.ts).
+    table.text('require');
   });
   await knex.schema.createTable('teams', (table) => {
     table.comment('Teams of accounts.');
@@ -33,8 +35,9 @@ export async function up(knex: Knex): Promise<void> {
     table.timestamp('created_at', { useTz: true }).notNullable().defaultTo(knex.fn.now());
     // A deleted team keeps its row, because its revoked keys and its spending still name it. Its name is free for another team.
     table.timestamp('deleted_at', { useTz: true });
-    // The names of the tags that every call of the team's keys must have.
+    // The names of the tags that every call of the team's keys must have, and what every such call demands of upstreams.
     table.jsonb('required_tags');
+    table.text('require');
     table.unique(['account_id', 'name'], { predicate: knex.whereNull('deleted_at'), useConstraint: false });
     table.index(['account_id', 'id']);
   });
@@ -99,8 +102,9 @@ export async function up(knex: Knex): Promise<void> {
     table.uuid('member_id').index();
     // Until when a key of a team works if the identity provider of its member confirms the member no more; `confirmed_until` of the member.
     table.timestamp('member_until', { useTz: true });
-    // The names of the tags that every call of the key must have, besides those that its team requires.
+    // The names of the tags that every call of the key must have, and what it demands of upstreams, besides those of its team and account.
     table.jsonb('required_tags');
+    table.text('require');
     table.index(['account_id', 'id']);
     table.index(['id'], 'api_keys_excess_index', { predicate: knex.whereRaw("excess_e8 > 0 AND status = 'active'") });
   });

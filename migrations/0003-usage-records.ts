@@ -66,6 +66,8 @@ async function createRecords(knex: Knex): Promise<void> {
     team_id uuid,
     member_id uuid,
     tags jsonb,
+    region text,
+    demands text,
     report_id uuid,
     CONSTRAINT usage_records_once UNIQUE (request_id, created_at)
   ) PARTITION BY RANGE (created_at)`);
@@ -241,7 +243,8 @@ function add(records: string): string {
  * has several rows if the gateway tried several upstreams or mirrored it.
  *
  * A BRIN index suffices, because attempts are summed by days and stored in order of time. `passes` has what the upstream used, by meter; it
- * is null if that is unknown. `is_reported` says that the upstream itself reported all of it. `cost_e14` is the exact cost of the passes at
+ * is null if that is unknown. `region` is where the upstream says it processed the call, and `declared` what the configuration said of the
+ * model then. `is_reported` says that the upstream itself reported all of it. `cost_e14` is the exact cost of the passes at
  * the upstream's price in 1e-14 USD. `account_id` is null for an operator's test.
  */
 async function createAttempts(knex: Knex): Promise<void> {
@@ -258,6 +261,8 @@ async function createAttempts(knex: Knex): Promise<void> {
     status int,
     ms int NOT NULL,
     upstream_request_id text,
+    region text,
+    declared jsonb,
     passes jsonb,
     is_reported boolean NOT NULL,
     cost_e14 numeric NOT NULL,

@@ -42,6 +42,7 @@ export interface Answers {
     teamId: string | null;
     memberId: string | null;
     requiredTags: string[] | null;
+    require: string | null;
     createdAt: string;
     expiresAt: string | null;
     allowedAddresses: string[] | null;
@@ -55,6 +56,7 @@ export interface Answers {
     name: string;
     members: string[];
     requiredTags: string[] | null;
+    require: string | null;
     createdAt: string;
   };
   /** @format DELETE /admin/v1/teams/{teamId} */
@@ -123,6 +125,7 @@ export interface Answers {
     teamId: string | null;
     memberId: string | null;
     requiredTags: string[] | null;
+    require: string | null;
     createdAt: string;
     expiresAt: string | null;
     allowedAddresses: string[] | null;
@@ -181,6 +184,7 @@ export interface Answers {
     excessUsd: string;
     markup: string | null;
     balanceLowUsd: string | null;
+    require: string | null;
   };
   "GET /admin/v1/accounts/{accountId}/budgets": {
     items: Answers["DELETE /admin/v1/budgets/{budgetId}"][];
@@ -704,6 +708,25 @@ export interface Answers {
       maxOutput: number;
       firstTokenMs: number | null;
       wholeAnswerMs: number | null;
+      facts: {
+        upstream: string;
+        region: string[] | "unknown";
+        retention: number | "none" | "unknown";
+        trains: "no" | "yes" | "unknown";
+        inputs:
+          | ("text" | "image" | "audio" | "document" | "video")[]
+          | "unknown";
+        outputs:
+          | ("text" | "image" | "audio" | "document" | "video")[]
+          | "unknown";
+        tools: boolean | "unknown";
+        structuredOutputs: boolean | "unknown";
+        reasoning: boolean | "unknown";
+        context: number;
+        maxOutput: number;
+        released: string;
+        retires: string;
+      };
       pricePerMillion: {
         input: string;
         output: string;
@@ -764,6 +787,25 @@ export interface Answers {
     items: Answers["GET /admin/v1/usage/{requestId}"][];
     nextCursor: string | null;
   };
+  "GET /admin/v1/usage/report": {
+    holds: boolean;
+    calls: number;
+    attempts: number;
+    unrecorded: number;
+    outside: {
+      requestId: string;
+      upstream: string;
+      fact:
+        | "region"
+        | "retention"
+        | "trains"
+        | "max-input-price"
+        | "max-output-price"
+        | "context";
+      has: string;
+    }[];
+    unrecordedCalls?: string[];
+  };
   "GET /admin/v1/usage/totals": {
     calls: number;
     failed: number;
@@ -815,7 +857,14 @@ export interface Answers {
     calls: number;
     passes: Record<string, number | string>[] | null;
     flags:
-      | ("unknown" | "unpriced" | "suspect" | "translated" | "weakened")[]
+      | (
+          | "unknown"
+          | "unpriced"
+          | "suspect"
+          | "translated"
+          | "weakened"
+          | "region"
+        )[]
       | null;
     sessionId: string | null;
     agentId: string | null;
@@ -823,6 +872,8 @@ export interface Answers {
     teamId: string | null;
     memberId: string | null;
     tags: Record<string, string> | null;
+    region: string | null;
+    demands: string | null;
     accountId: string;
     rollout: string | null;
     rolloutStage: number | null;
@@ -844,6 +895,12 @@ export interface Answers {
       }[];
       clientRetry?: number;
       intent?: Record<string, unknown>;
+      excluded?: {
+        upstream: string;
+        fact: string;
+        demanded: string;
+        has: string;
+      }[];
     } | null;
   };
   "GET /admin/v1/usage/{requestId}/attempts": {
@@ -865,6 +922,8 @@ export interface Answers {
       status: number | null;
       ms: number;
       upstreamRequestId: string | null;
+      region: string | null;
+      declared: Record<string, unknown> | null;
       passes: Record<string, number | string>[] | null;
       isReported: boolean;
       upstreamCost: string;
@@ -894,6 +953,25 @@ export interface Answers {
       context: number;
       maxOutput: number;
       upstreams: string[];
+      facts: {
+        upstream: string;
+        region: string[] | "unknown";
+        retention: number | "none" | "unknown";
+        trains: "no" | "yes" | "unknown";
+        inputs:
+          | ("text" | "image" | "audio" | "document" | "video")[]
+          | "unknown";
+        outputs:
+          | ("text" | "image" | "audio" | "document" | "video")[]
+          | "unknown";
+        tools: boolean | "unknown";
+        structuredOutputs: boolean | "unknown";
+        reasoning: boolean | "unknown";
+        context: number;
+        maxOutput: number;
+        released: string;
+        retires: string;
+      }[];
       pricePerMillion: {
         input: string;
         output: string;
@@ -961,6 +1039,25 @@ export interface Answers {
       context: number;
       maxOutput: number;
       upstreams: string[];
+      facts: {
+        upstream: string;
+        region: string[] | "unknown";
+        retention: number | "none" | "unknown";
+        trains: "no" | "yes" | "unknown";
+        inputs:
+          | ("text" | "image" | "audio" | "document" | "video")[]
+          | "unknown";
+        outputs:
+          | ("text" | "image" | "audio" | "document" | "video")[]
+          | "unknown";
+        tools: boolean | "unknown";
+        structuredOutputs: boolean | "unknown";
+        reasoning: boolean | "unknown";
+        context: number;
+        maxOutput: number;
+        released: string;
+        retires: string;
+      }[];
       pricePerMillion: {
         input: string;
         output: string;
@@ -1352,7 +1449,14 @@ export interface Answers {
       calls: number;
       passes: Record<string, number | string>[] | null;
       flags:
-        | ("unknown" | "unpriced" | "suspect" | "translated" | "weakened")[]
+        | (
+            | "unknown"
+            | "unpriced"
+            | "suspect"
+            | "translated"
+            | "weakened"
+            | "region"
+          )[]
         | null;
       sessionId: string | null;
       agentId: string | null;
@@ -1360,6 +1464,8 @@ export interface Answers {
       teamId: string | null;
       memberId: string | null;
       tags: Record<string, string> | null;
+      region: string | null;
+      demands: string | null;
     }[];
     nextCursor: string | null;
   };
@@ -1415,7 +1521,14 @@ export interface Answers {
     calls: number;
     passes: Record<string, number | string>[] | null;
     flags:
-      | ("unknown" | "unpriced" | "suspect" | "translated" | "weakened")[]
+      | (
+          | "unknown"
+          | "unpriced"
+          | "suspect"
+          | "translated"
+          | "weakened"
+          | "region"
+        )[]
       | null;
     sessionId: string | null;
     agentId: string | null;
@@ -1423,6 +1536,8 @@ export interface Answers {
     teamId: string | null;
     memberId: string | null;
     tags: Record<string, string> | null;
+    region: string | null;
+    demands: string | null;
     routing: {
       of: number;
       candidates: {
@@ -1438,6 +1553,12 @@ export interface Answers {
       }[];
       clientRetry?: number;
       intent?: Record<string, unknown>;
+      excluded?: {
+        upstream: string;
+        fact: string;
+        demanded: string;
+        has: string;
+      }[];
     } | null;
     price: {
       input: string;
@@ -1577,6 +1698,7 @@ export interface Answers {
     teamId: string | null;
     memberId: string | null;
     requiredTags: string[] | null;
+    require: string | null;
     createdAt: string;
     expiresAt: string | null;
     allowedAddresses: string[] | null;
@@ -1734,6 +1856,7 @@ export interface Answers {
     teamId: string | null;
     memberId: string | null;
     requiredTags: string[] | null;
+    require: string | null;
     createdAt: string;
     expiresAt: string | null;
     allowedAddresses: string[] | null;

@@ -30,6 +30,8 @@ export interface Account {
   readonly markup: string | undefined;
   /** The balance in E8 below which the account gets an event `balance.low`; undefined for none. */
   readonly balanceLowE8: bigint | undefined;
+  /** What every call of the account demands of upstreams; undefined for nothing. */
+  readonly require: string | undefined;
   readonly money: AccountState | undefined;
 }
 
@@ -41,6 +43,7 @@ export interface AccountRow {
   readonly excess_e8: bigint;
   readonly markup: string | null;
   readonly balance_low_e8: bigint | null;
+  readonly require: string | null;
 }
 
 interface NewAccount {
@@ -51,6 +54,7 @@ interface NewAccount {
 /** Changes of an account. A member that is absent is not changed; null removes the value. */
 export interface AccountChanges extends Partial<NewAccount> {
   readonly balanceLowE8?: bigint | null | undefined;
+  readonly require?: string | null | undefined;
 }
 
 /**
@@ -75,7 +79,7 @@ export async function createAccount(
   await naming({ accountId: row.id }, () =>
     stores.database.transaction((transaction) => pushAccount(stores, transaction, row.id)),
   );
-  return withMoney(stores, { ...row, excess_e8: 0n, balance_low_e8: null });
+  return withMoney(stores, { ...row, excess_e8: 0n, balance_low_e8: null, require: null });
 }
 
 /** Reads an account and its money. @throws NOT_FOUND */
@@ -100,30 +104,28 @@ const SEARCHED = [
 ];
 
 /**
- * Renames an account, or changes its markup or the balance that counts as low. The caller must send the returned `changedKeys` to the ledger, and the account's scope if
+ * Renames an account, or changes its markup, what it demands, or the balance that counts as low. The caller must send the returned `changedKeys` to the ledger, and the account's scope if
  * `isScopeChanged`, because the scope of an account with budgets has the account's name.
  * @throws NOT_FOUND
  */
 export async function changeAccountRow(
   database: Knex,
   accountId: string,
-  { name, markup, balanceLowE8 }: AccountChanges,
+  changes: AccountChanges,
   actor: string,
 ): Promise<{ readonly changedKeys: readonly string[]; readonly isScopeChanged: boolean }> {
   return database.transaction(async (transaction) => {
     const before = await lockAccount(transaction, accountId);
-    const after = {
-      name: name ?? before.name,
-      markup: markup === undefined ? before.markup : markup,
-      balance_low_e8: balanceLowE8 === undefined ? before.balance_low_e8 : balanceLowE8,
-    };
+    const { name = before.name, markup = before.markup, require = before.require } = changes;
+    const { balanceLowE8 = before.balance_low_e8 } = changes;
+    const after = { name, markup, require, balance_low_e8: balanceLowE8 };
     await transaction('accounts')
       .where({ id: accountId })
-      .update({ ...after, balance_low_e8: after.balance_low_e8?.toString() ?? null });
+      .update({ ...after, balance_low_e8: balanceLowE8?.toString() ?? null });
     const changed = { action: 'account.update', subject: subjectOf(accountId) };
     await writeAudit(transaction, { actor, ...changed, before: audited(before), after: audited(after) });
     const isScopeChanged = after.name !== before.name && (await renameScope(transaction, accountId));
-    if (after.markup === before.markup) return { changedKeys: [], isScopeChanged };
+    if (markup === before.markup && require === before.require) return { changedKeys: [], isScopeChanged };
     return { changedKeys: await raiseKeysOf(transaction, { account_id: accountId }), isScopeChanged };
   });
 }
@@ -143,8 +145,10 @@ export async function raiseKeysOf(
   return keys.map(({ id }) => id);
 }
 
-function audited({ name, markup, balance_low_e8 }: Pick<AccountRow, 'name' | 'markup' | 'balance_low_e8'>): object {
-  return { name, markup, balanceLowUsd: balance_low_e8 === null ? null : formatUsd(balance_low_e8) };
+type Audited = Pick<AccountRow, 'name' | 'markup' | 'require' | 'balance_low_e8'>;
+
+function audited({ name, markup, require, balance_low_e8 }: Audited): object {
+  return { name, markup, require, balanceLowUsd: balance_low_e8 === null ? null : formatUsd(balance_low_e8) };
 }
 
 /** Counts a new name of an account in the revision of its scope. Returns false if the account never had budgets, and so has no scope. */
@@ -253,7 +257,11 @@ function noAccount(): GatewayError {
 async function withMoney(stores: Stores, row: AccountRow): Promise<Account> {
   const money = await unlessUnavailable(() => stores.calls.readAccount(row.id));
   const { id, name, status, created_at: createdAt, excess_e8: excessE8, markup, balance_low_e8: balanceLowE8 } = row;
-  const settings = { markup: markup ?? undefined, balanceLowE8: balanceLowE8 ?? undefined };
+  const settings = {
+    markup: markup ?? undefined,
+    balanceLowE8: balanceLowE8 ?? undefined,
+    require: row.require ?? undefined,
+  };
   return { id, name, status, createdAt, excessE8, ...settings, money };
 }
 

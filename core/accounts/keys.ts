@@ -1,6 +1,7 @@
 import type { Knex } from 'knex';
 import { fail, type GatewayError } from '../base/errors';
 import { newId } from '../base/ids';
+import { demandsSql, requireOf } from '../ledger/joined-demands';
 import { type AccessColumns, accessOf } from '../ledger/key-access';
 import type { KeyState, KeyStatus } from '../ledger/ledger';
 import {
@@ -51,6 +52,8 @@ export interface AccountKey {
   readonly memberId: string | undefined;
   /** The names of the tags that every call of the key must have; undefined for none. Its team may require more. */
   readonly requiredTags: readonly string[] | undefined;
+  /** What every call of the key demands of upstreams, besides its team's and its account's demands; undefined for nothing. */
+  readonly require: string | undefined;
   readonly createdAt: Date;
   readonly expiresAt: Date | undefined;
   /** The client addresses and ranges that may use the key; undefined for all. */
@@ -70,6 +73,7 @@ interface KeyChanges extends KeyLimitChanges {
   readonly teamId?: string | null | undefined;
   readonly memberId?: string | null | undefined;
   readonly requiredTags?: readonly string[] | null | undefined;
+  readonly require?: string | null | undefined;
   readonly expiresAt?: Date | null | undefined;
   readonly allowedAddresses?: readonly string[] | null | undefined;
 }
@@ -85,9 +89,10 @@ type KeyMaker = Stores & { readonly keys: { readonly rates: KeyRates } };
 interface Inherited {
   readonly markup: string | null;
   readonly requiredTags: readonly string[] | null;
+  readonly demands: readonly string[] | null;
 }
 
-type Marked = { readonly markup: string | null } | undefined;
+type Marked = { readonly markup: string | null; readonly require: string | null } | undefined;
 
 interface KeyRow extends KeyLimitColumns, AccessColumns {
   readonly id: string;
@@ -102,6 +107,7 @@ interface KeyRow extends KeyLimitColumns, AccessColumns {
   readonly debug: boolean;
   readonly member_id: string | null;
   readonly required_tags: readonly string[] | null;
+  readonly require: string | null;
   readonly created_at: Date;
   readonly revoked_at: Date | null;
 }
@@ -143,6 +149,7 @@ export async function createKey(
     member_id: wanted.memberId ?? null,
     required_tags: wanted.requiredTags ?? null,
     member_until: null,
+    require: wanted.require ?? null,
     expires_at: wanted.expiresAt ?? null,
     allowed_addresses: wanted.allowedAddresses ?? null,
     previous_hash: null,
@@ -151,19 +158,23 @@ export async function createKey(
     revoked_at: null,
   };
   const row = await stores.database.transaction(async (transaction) => {
-    // Locks the account's row, so that its markup cannot change before this key exists. A later change of the markup then includes this key.
+    // Locks the account's row, so that its markup and demands cannot change before this key exists. A later change then includes this key.
     const lock = transaction('accounts').where({ id: accountId });
-    const account = await (rates.maxKeys === undefined ? lock.forShare() : lock.forUpdate()).first<Marked>('markup');
+    const account = await (rates.maxKeys === undefined ? lock.forShare() : lock.forUpdate()).first<Marked>(
+      'markup',
+      'require',
+    );
     await assertRoom(transaction, accountId, rates);
     const owned = ownId === undefined ? plain : { ...plain, ...(await ownersForMember(transaction, ownId, wanted)) };
     const key = { ...owned, ...(await checkOwners(transaction, owned)) };
     // Nodes do not read a key with revision 0; they assume default settings. A key with a model list, a markup, an access rule, a team, a member
-    // or required tags has revision 1, so that nodes read it.
+    // required tags or demands has revision 1, so that nodes read it.
     const isPlain =
       key.allowed_models === null &&
       key.team_id === null &&
       key.member_id === null &&
       key.required_tags === null &&
+      (key.require ?? account?.require ?? null) === null &&
       (key.markup ?? account?.markup ?? null) === null &&
       accessOf(key).access === undefined;
     const made = { ...key, rev: isPlain ? 0 : 1 };
@@ -227,7 +238,8 @@ export async function updateKey(
   await changeKey(stores, keyId, { actor, action: 'key.update' }, async (before, transaction) => {
     if (ownId !== undefined) assertOwnKey(before, changes, ownId);
     assertActive(before);
-    const { name, markup, debug, expiresAt, allowedModels, allowedAddresses, teamId, memberId, requiredTags } = changes;
+    const { name, markup, debug, expiresAt, allowedModels, allowedAddresses, teamId, memberId, requiredTags, require } =
+      changes;
     const owners = {
       team_id: teamId === undefined ? before.team_id : teamId,
       member_id: memberId === undefined ? before.member_id : memberId,
@@ -244,6 +256,7 @@ export async function updateKey(
       expires_at: expiresAt === undefined ? before.expires_at : expiresAt,
       allowed_addresses: allowedAddresses === undefined ? before.allowed_addresses : allowedAddresses,
       required_tags: requiredTags === undefined ? before.required_tags : requiredTags,
+      require: require === undefined ? before.require : require,
     };
   });
   return withMoney(stores, await pushKey(stores, keyId));
@@ -256,8 +269,8 @@ export function assertActive({ status }: Pick<AccountKey, 'status'>): void {
 }
 
 /**
- * Renames an account, or changes its markup or the balance that counts as low. A new markup is sent to the ledger key by key, and applies to later calls. If sending fails,
- * the sweeper sends the remaining keys.
+ * Renames an account, or changes its markup, what it demands, or the balance that counts as low. These are sent to the ledger key by key,
+ * and hold on every node for later calls once the promise resolves. If sending fails, the sweeper sends the remaining keys.
  * @throws NOT_FOUND, LEDGER_UNAVAILABLE
  */
 export async function updateAccount(
@@ -486,7 +499,7 @@ export async function pushKey({ database, ledger }: Stores, keyId: string): Prom
     const row = await lockKey(transaction, keyId);
     const { rev, name, markup, account_id: accountId } = row;
     const { rows } = await transaction.raw<{ rows: [Inherited] }>(
-      `SELECT account.markup, ${requiredTagsSql('key')} AS "requiredTags"
+      `SELECT account.markup, ${requiredTagsSql('key')} AS "requiredTags", ${demandsSql('key')} AS demands
        FROM api_keys AS key JOIN accounts AS account ON account.id = key.account_id WHERE key.id = :keyId`,
       { keyId },
     );
@@ -506,6 +519,7 @@ export async function pushKey({ database, ledger }: Stores, keyId: string): Prom
           ...accessOf(row),
           ...ownersOf({ teamId: row.team_id, memberId: row.member_id }),
           ...requiredTagsOf(owner),
+          ...requireOf(owner),
         },
       }),
     );
@@ -556,6 +570,7 @@ async function withMoney({ calls }: Stores, row: KeyRow): Promise<AccountKey> {
     teamId: row.team_id ?? undefined,
     memberId: row.member_id ?? undefined,
     requiredTags: row.required_tags ?? undefined,
+    require: row.require ?? undefined,
     createdAt: row.created_at,
     expiresAt: row.expires_at ?? undefined,
     allowedAddresses: row.allowed_addresses ?? undefined,
@@ -568,7 +583,12 @@ async function withMoney({ calls }: Stores, row: KeyRow): Promise<AccountKey> {
 function audited(row: KeyRow): object {
   const { name, status, allowed_models, markup, debug, expires_at: expiresAt, allowed_addresses } = row;
   const access = { expiresAt, allowedAddresses: allowed_addresses };
-  const owners = { teamId: row.team_id, memberId: row.member_id, requiredTags: row.required_tags };
+  const owners = {
+    teamId: row.team_id,
+    memberId: row.member_id,
+    requiredTags: row.required_tags,
+    require: row.require,
+  };
   const settings = { allowedModels: allowed_models, markup, debug, ...owners };
   return { name, status, ...showLimits(limitsOfRow(row)), ...settings, ...access };
 }

@@ -54,11 +54,11 @@ export async function ownersForMember(
 
 /**
  * Checks a change that a member makes to a key whose row is locked.
- * @throws NOT_FOUND if the key is not its own; FORBIDDEN if it moves the key, raises a limit or changes the required tags
+ * @throws NOT_FOUND if the key is not its own; FORBIDDEN if it moves the key, raises a limit, or changes its demands or required tags
  */
 export function assertOwnKey(
   before: OwnedRow,
-  changes: WantedOwners & KeyLimitChanges & { readonly requiredTags?: readonly string[] | null | undefined },
+  changes: WantedOwners & KeyLimitChanges & { readonly requiredTags?: unknown; readonly require?: unknown },
   memberId: string,
 ): void {
   if (before.member_id !== memberId) throw fail('NOT_FOUND', { message: 'The key does not exist.' });
@@ -67,6 +67,7 @@ export function assertOwnKey(
   if (owner !== memberId) throw notOwn('memberId', 'only an owner or admin moves API keys');
   if (changes.requiredTags !== undefined)
     throw notOwn('requiredTags', 'only an owner or admin changes required tags, which limits may depend on');
+  if (changes.require !== undefined) throw notOwn('require', 'only an owner or admin changes what an API key demands');
   const limits = limitsOfRow(before);
   for (const [key, { name }] of KEY_LIMIT_ROWS) {
     const [had, wanted] = [limits[key], changes[key]];

@@ -17,6 +17,8 @@ export interface Team {
   readonly members: readonly string[];
   /** The names of the tags that every call of its keys must have; undefined for none. */
   readonly requiredTags: readonly string[] | undefined;
+  /** What every call of its keys demands of upstreams; undefined for nothing. */
+  readonly require: string | undefined;
   readonly createdAt: Date;
 }
 
@@ -26,13 +28,14 @@ interface NewTeam {
 }
 
 /** Changes of a team. A member that is absent is not changed; null removes the value. */
-type TeamChanges = Partial<NewTeam>;
+type TeamChanges = Partial<NewTeam> & { readonly require?: string | null | undefined };
 
 interface TeamRow {
   readonly id: string;
   readonly account_id: string;
   readonly name: string;
   readonly required_tags: readonly string[] | null;
+  readonly require: string | null;
   readonly created_at: Date;
   readonly deleted_at: Date | null;
 }
@@ -63,7 +66,7 @@ export async function createTeam(
     await writeAudit(transaction, { actor, action: 'team.create', subject, after: { accountId, name, requiredTags } });
   });
   await pushTeam(stores, row.id);
-  return toTeam({ ...row, deleted_at: null, members: [] });
+  return toTeam({ ...row, require: null, deleted_at: null, members: [] });
 }
 
 /**
@@ -87,8 +90,8 @@ export async function listTeams(
 }
 
 /**
- * Renames a team or changes the tags that it requires. New required tags are sent to the ledger key by key, and hold on every node once the
- * promise resolves. If sending fails, the sweeper sends the remaining keys.
+ * Renames a team, or changes the tags that it requires or what it demands. These are sent to the ledger key by key, and hold on every node
+ * once the promise resolves. If sending fails, the sweeper sends the remaining keys.
  * @throws NOT_FOUND, LEDGER_UNAVAILABLE; CONFLICT if another team of the account has this name
  */
 export async function updateTeam(stores: Stores, teamId: string, changes: TeamChanges, actor: string): Promise<Team> {
@@ -97,20 +100,21 @@ export async function updateTeam(stores: Stores, teamId: string, changes: TeamCh
     // Names are chosen under the lock of the account, so that two requests cannot choose the same one.
     await lockAccount(transaction, accountId);
     const before = await lockTeam(transaction, teamId);
-    const { name = before.name, requiredTags = before.required_tags } = changes;
+    const { name = before.name, requiredTags = before.required_tags, require = before.require } = changes;
     const isRenamed = name !== before.name;
     const isTagged = JSON.stringify(requiredTags) !== JSON.stringify(before.required_tags);
-    if (!isRenamed && !isTagged) return [];
+    const concernsKeys = isTagged || require !== before.require;
+    if (!isRenamed && !concernsKeys) return [];
     if (isRenamed) {
       await assertNameFree(transaction, { id: teamId, account_id: accountId, name });
       await raiseScope(transaction, scopeOf(teamId));
     }
     await transaction('teams')
       .where({ id: teamId })
-      .update({ name, required_tags: asJson(requiredTags) });
-    const audited = { before: auditedTeam(before), after: { name, requiredTags } };
+      .update({ name, require, required_tags: asJson(requiredTags) });
+    const audited = { before: auditedTeam(before), after: { name, requiredTags, require } };
     await writeAudit(transaction, { actor, action: 'team.update', subject: subjectOf(teamId), ...audited });
-    return isTagged ? raiseKeysOf(transaction, { team_id: teamId }) : [];
+    return concernsKeys ? raiseKeysOf(transaction, { team_id: teamId }) : [];
   });
   await naming({ teamId }, async () => {
     await pushScope(stores, scopeOf(teamId));
@@ -119,8 +123,8 @@ export async function updateTeam(stores: Stores, teamId: string, changes: TeamCh
   return toTeam(await readTeam(stores.database, teamId));
 }
 
-function auditedTeam({ name, required_tags: requiredTags }: TeamRow): object {
-  return { name, requiredTags };
+function auditedTeam({ name, required_tags: requiredTags, require }: TeamRow): object {
+  return { name, requiredTags, require };
 }
 
 /**
@@ -240,7 +244,8 @@ function noTeam(): GatewayError {
 
 function toTeam(row: WholeTeamRow): Team {
   const { id, account_id: accountId, name, members, required_tags: requiredTags, created_at: createdAt } = row;
-  return { id, accountId, name, members, requiredTags: requiredTags ?? undefined, createdAt };
+  const required = { requiredTags: requiredTags ?? undefined, require: row.require ?? undefined };
+  return { id, accountId, name, members, ...required, createdAt };
 }
 
 /** Returns a list as JSON text, because its column is JSON. */

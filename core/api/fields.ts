@@ -1,7 +1,9 @@
 import { fail } from '../base/errors';
 import { formatUsd, parseUsd } from '../base/money';
 import { GATEWAY_TAGS, isGatewayTag, MAX_TAGS, TAG_NAME } from '../calls/tags';
+import { readDemands } from '../catalog/demands';
 import { readTime } from '../http/query';
+import { orNull, shape } from '../http/shape';
 
 /** A text that a person enters. It must not contain control characters or characters that Postgres cannot store. */
 export const TEXT = {
@@ -77,4 +79,25 @@ export function readComingTime(field: string, text: string): Date {
   if (time.getTime() <= Date.now())
     throw fail('INVALID_FIELD', { param: field, message: `${field}: expected a time in the future` });
   return time;
+}
+
+/** The demands of a key, a team or an account; null removes them. */
+export const REQUIRE = { type: 'string', example: 'region=eu; retention=none; trains=no' } as const;
+export const REQUIRE_CHANGE = { ...REQUIRE, type: ['string', 'null'] } as const;
+
+/** The demands of a key, a team or an account in answers. */
+export const SHOWN_REQUIRE = {
+  ...orNull(shape.text),
+  description: 'What every call demands of upstreams, in the grammar of `X-SVC-Require`.',
+};
+
+/** Reads demands before they are set. @throws INVALID_FIELD */
+export function readRequire<T extends string | null | undefined>(text: T): T {
+  try {
+    if (typeof text === 'string') readDemands(text);
+    return text;
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    throw fail('INVALID_FIELD', { param: 'require', message: `require: ${error.message}` });
+  }
 }

@@ -13,10 +13,14 @@ import {
   ALLOWED_MODELS,
   AMOUNT,
   ID,
+  REQUIRE,
+  REQUIRE_CHANGE,
   REQUIRED_TAGS,
   readAmount,
   readComingTime,
+  readRequire,
   readRequiredTags,
+  SHOWN_REQUIRE,
   showUsd,
   TEXT,
   TIME,
@@ -46,6 +50,7 @@ export const NEW_KEY_FIELDS = {
   teamId: ID,
   memberId: ID,
   requiredTags: REQUIRED_TAGS,
+  require: REQUIRE,
 } as const;
 
 /** The fields of a request that changes a key; null removes a value. */
@@ -61,6 +66,7 @@ export const KEY_CHANGE_FIELDS = {
   teamId: { ...ID, type: ['string', 'null'] },
   memberId: { ...ID, type: ['string', 'null'] },
   requiredTags: { ...REQUIRED_TAGS, type: ['array', 'null'] },
+  require: REQUIRE_CHANGE,
 } as const;
 
 /** The body of a request that rotates a key's secret. */
@@ -108,14 +114,16 @@ function readAccess({ expiresAt, allowedAddresses }: AccessFields) {
 
 interface KeyBody extends Partial<ShownKeyLimits>, Partial<AccessFields> {
   readonly requiredTags?: readonly string[] | null | undefined;
+  readonly require?: string | null | undefined;
 }
 
 /** Reads the settings of a key from the body of a request that creates or changes it. @throws INVALID_FIELD */
 export function readKeySettings<B extends KeyBody>(body: B) {
-  const { expiresAt, allowedAddresses, requiredTags, ...others } = body;
+  const { expiresAt, allowedAddresses, requiredTags, require, ...others } = body;
   return {
     ...others,
     requiredTags: readRequiredTags(requiredTags),
+    require: readRequire(require),
     ...readAccess({ expiresAt, allowedAddresses }),
     ...readLimits(body),
   };
@@ -137,6 +145,7 @@ export function showKey(key: AccountKey) {
     teamId: key.teamId ?? null,
     memberId: key.memberId ?? null,
     requiredTags: key.requiredTags ?? null,
+    require: key.require ?? null,
     createdAt: key.createdAt.toISOString(),
     expiresAt: key.expiresAt?.toISOString() ?? null,
     allowedAddresses: key.allowedAddresses ?? null,
@@ -161,6 +170,7 @@ export const KEY = {
   teamId: orNull(shape.uuid),
   memberId: orNull(shape.uuid),
   requiredTags: orNull(shape.texts),
+  require: SHOWN_REQUIRE,
   createdAt: shape.time,
   expiresAt: orNull(shape.time),
   allowedAddresses: orNull(shape.texts),

@@ -9,6 +9,8 @@ const SUMMARIES = {
     MODEL_AMBIGUOUS: 'The name matches several models equally well. Send one of `details.models`.',
     MODEL_NOT_ALLOWED: 'This key may not call this model.',
     TOO_MANY_LIMITED_TAGS: 'More than two tags of the call have a budget. Send fewer of them.',
+    NO_CANDIDATE_ALLOWED:
+      'No upstream may serve the call under its demands; `details.excluded` has the fact of each, or `param` the member of the body.',
     MODEL_NOT_SUPPORTED: 'No upstream serves this model at this address or in this protocol.',
     NOT_TRANSLATABLE:
       'Only upstreams of another protocol serve this model, and `param` cannot be translated into it. Remove the field or use another model.',

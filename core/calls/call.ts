@@ -6,6 +6,7 @@ import { log } from '../base/log';
 import type { MaybeLater } from '../base/maybe-later';
 import { safeErrorFields } from '../base/safe-error';
 import type { Candidate } from '../catalog/catalog';
+import type { Demands, Exclusion } from '../catalog/demands';
 import { type Protocol, protocolOf } from '../catalog/protocols';
 import type { EventNote } from '../catalog/upstream';
 import type { Usage } from '../catalog/usage';
@@ -13,7 +14,7 @@ import type { AskedFor } from '../health/model-use';
 import type { AnswerRoom } from '../http/buffered-bytes';
 import { ClientLeft } from '../http/client-left';
 import { newRequestId } from '../http/http';
-import type { Intent } from '../ledger/ledger';
+import type { Intent, KeySettings } from '../ledger/ledger';
 import type { CostFactors } from '../protocols/cost-factors';
 import type { SharedObject } from '../protocols/request-table';
 import type { RolloutPart } from '../rollouts/live-rollouts';
@@ -49,6 +50,10 @@ export interface ModelRequest extends UpstreamCall, AskedFor {
   readonly tags?: string | undefined;
   /** The upstream and credential of the vendor objects that the call names; undefined if it names none. */
   readonly kept?: PinnedPlace | undefined;
+  /** What the client demands of the upstreams that may serve the call; undefined for nothing. */
+  readonly demands?: Demands | undefined;
+  /** The first member that may make the vendor keep content, fetch some or pass it on; undefined if none does. */
+  readonly leaves?: string | undefined;
   /**
    * Returns the parsed body; undefined if it is larger than 1 MiB, because parsing it would delay all other calls. The body is parsed once.
    * Changes to the returned value do not change the request to the upstream.
@@ -133,10 +138,17 @@ export interface RoutingFacts {
   readonly attempts: AttemptEnd[];
   /** The whole ranking. The policy strategy-routing sets it; undefined unless the client requests it and its key may debug. */
   explained: RoutingExplanation | undefined;
+  /** The upstreams that the demands of a refused call exclude, all of the model's; undefined for any other call. */
+  excluded?: readonly ExcludedUpstream[] | undefined;
   /** How often the client's SDK says it has retried; undefined for a first attempt or if the SDK does not say. */
   clientRetry: number | undefined;
   /** The intent of a call (its Idempotency-Key). The policy reserve-settle sets it. A late settlement and a recovery read it from the usage record. */
   intent: Intent | undefined;
+}
+
+/** An upstream that may not serve a call, and the demand that it does not meet. */
+export interface ExcludedUpstream extends Exclusion {
+  readonly upstream: string;
 }
 
 /** The explanation of a ranking, for clients whose keys may debug. */
@@ -212,6 +224,7 @@ const OWN_MEMBERS: Readonly<Record<Exclude<keyof Call, CallField>, true>> = {
   facts: true,
   place: true,
   mirror: true,
+  reroute: true,
   upstreamSocket: true,
   newIds: true,
   room: true,
@@ -258,6 +271,10 @@ export interface CallFacts {
    */
   weakened: readonly string[];
   model: string | undefined;
+  /** What the call demanded of upstreams; undefined for nothing. The policy model-request sets it, and routing again with newer settings of the key. */
+  demands: Demands | undefined;
+  /** The region that is declared of the upstream that answered; undefined while none has. */
+  region: string | undefined;
   fallback: boolean;
   status: number;
   source: 'provider' | 'platform';
@@ -318,6 +335,8 @@ export class Call implements Partial<CallFields> {
     upstream: undefined,
     weakened: [],
     model: undefined,
+    demands: undefined,
+    region: undefined,
     fallback: false,
     status: 0,
     source: 'platform',
@@ -360,6 +379,12 @@ export class Call implements Partial<CallFields> {
 
   /** The candidate to which the policy failover sends a copy of the call after the call has ended. The policy strategy-routing chooses it. */
   mirror: Mirror | undefined;
+
+  /**
+   * Chooses the candidates again, because the key's settings turned out to be newer: what it demands, or what it pays. The policy that
+   * chose the candidates sets it. @throws NO_CANDIDATE_ALLOWED
+   */
+  reroute: ((settings: KeySettings) => void) | undefined;
 
   /** The upstream side of the client's WebSocket; undefined if the client sent the call over HTTP. */
   readonly upstreamSocket: UpstreamSocket | undefined;

@@ -1,8 +1,9 @@
 import type { AttemptCause, RecordedAttempt } from '../catalog/attempt-fields';
 import { type Candidate, entryOf } from '../catalog/catalog';
-import { chargeOf } from '../catalog/price';
+import { recordedDeclaration } from '../catalog/demands';
+import { chargeOf, type Price } from '../catalog/price';
 import type { SseEvent } from '../catalog/upstream';
-import type { Pass, Usage } from '../catalog/usage';
+import { type Pass, reportedRegion, type Usage } from '../catalog/usage';
 import type { TraceHeaders } from '../traces/tracing';
 import type { AttemptOutcome } from '../wire/dial-failure';
 import type { ExchangeHead } from '../wire/upstream-exchange';
@@ -10,6 +11,8 @@ import type { ExchangeHead } from '../wire/upstream-exchange';
 /** One request to an upstream. The gateway sets the members of this object as their values become known. */
 export interface MadeAttempt {
   readonly candidate: Pick<Candidate, 'upstream' | 'model' | 'adapter'>;
+  /** What the caller pays for the model there. */
+  readonly price: Price;
   readonly startedAtMs: number;
   cause: AttemptCause;
   outcome: AttemptOutcome | 'answered';
@@ -24,9 +27,14 @@ export interface MadeAttempt {
 }
 
 /** Returns an attempt that begins now. Its outcome is `cancelled` until the gateway sets a different outcome. */
-export function beginAttempt(candidate: MadeAttempt['candidate'], cause: AttemptCause): MadeAttempt {
+export function beginAttempt(
+  candidate: MadeAttempt['candidate'],
+  cause: AttemptCause,
+  price: Price = candidate.model.price,
+): MadeAttempt {
   return {
     candidate,
+    price,
     startedAtMs: Date.now(),
     cause,
     outcome: 'cancelled',
@@ -64,6 +72,8 @@ export function recordedAttempt(made: MadeAttempt, number?: number): RecordedAtt
     status,
     ms,
     upstreamRequestId: made.upstreamRequestId,
+    region: made.usage && reportedRegion(made.usage),
+    declared: recordedDeclaration(model, made.price),
     passes: usage?.passes.map(recordedPass),
     isReported: usage !== undefined && made.isReported,
     costE14: attemptCostE14(made).toString(),

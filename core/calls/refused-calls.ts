@@ -137,7 +137,8 @@ class SummedRefusals {
     }
     // The sum of several calls has nothing in which they may differ: no `firstTokenMs`, session, agent, end user or tags.
     const unlike = { firstTokenMs: undefined, sessionId: undefined, agentId: undefined };
-    const unnamed = { endUserId: undefined, tags: undefined };
+    const demands = (group.sum ?? record).demands === record.demands ? record.demands : undefined;
+    const unnamed = { endUserId: undefined, tags: undefined, demands };
     group.sum = { ...(group.sum ?? record), ...unlike, ...unnamed, calls: (group.sum?.calls ?? 0) + 1 };
     return 'summed';
   }

@@ -41,7 +41,7 @@ export interface RecordedUsage {
 }
 
 type RecordedRouting = Pick<RoutingFacts, 'candidates' | 'of' | 'attempts'> &
-  Partial<Pick<RoutingFacts, 'clientRetry' | 'intent'>>;
+  Partial<Pick<RoutingFacts, 'clientRetry' | 'intent' | 'excluded'>>;
 
 type Recordable = Pick<Call, 'id' | 'createdAt' | 'startedMs' | 'protocol' | 'path' | 'facts'> &
   Partial<Pick<CallFields, 'key' | 'request'>>;
@@ -62,7 +62,8 @@ type HeldMember =
   | 'endUserId'
   | 'teamId'
   | 'memberId'
-  | 'tags';
+  | 'tags'
+  | 'demands';
 type EndOfRecord = Omit<UsageRecord, HeldMember>;
 
 /** Returns the usage record of a call as it is now, with the team and the member of these settings. A call without a valid key has no record. */
@@ -95,6 +96,7 @@ function endOfRecord(
     strategy: facts.strategy,
     model: facts.model,
     upstream: facts.upstream,
+    region: facts.region,
     attempts: facts.attempts,
     fallback: facts.fallback,
     status: facts.status,
@@ -140,6 +142,7 @@ export function factsOfHold(call: Recordable, configRevision: string, settings =
   if (settings?.teamId !== undefined) text += `,"teamId":${JSON.stringify(settings.teamId)}`;
   if (settings?.memberId !== undefined) text += `,"memberId":${JSON.stringify(settings.memberId)}`;
   if (facts.tags !== undefined) text += `,"tags":${JSON.stringify(facts.tags)}`;
+  if (facts.demands !== undefined) text += `,"demands":${JSON.stringify(facts.demands.text)}`;
   if (intent !== undefined) text += `,"routing":${JSON.stringify({ candidates: [], of: 0, attempts: [], intent })}`;
   return `${text}}`;
 }
@@ -169,7 +172,9 @@ function isPlain({ model, tier, speed, geo, counts }: Pass): boolean {
 }
 
 /** Returns the routing to record; undefined if there was one candidate, at most one attempt, no client retry and no Idempotency-Key. */
-function routingOf({ candidates, of, attempts, clientRetry, intent }: RoutingFacts): UsageRecord['routing'] {
-  const isPlain = of < 2 && attempts.length < 2 && clientRetry === undefined && intent === undefined;
-  return isPlain ? undefined : { candidates, of, attempts, clientRetry, intent };
+function routingOf(routing: RoutingFacts): UsageRecord['routing'] {
+  const { candidates, of, attempts, clientRetry, intent, excluded } = routing;
+  const isNoted = clientRetry !== undefined || intent !== undefined || excluded !== undefined;
+  const isPlain = of < 2 && attempts.length < 2 && !isNoted;
+  return isPlain ? undefined : { candidates, of, attempts, clientRetry, intent, excluded };
 }

@@ -2,6 +2,7 @@ import { mapValues } from '../base/collections';
 import { divideRoundingUp, E14_PER_E8, formatUsd } from '../base/money';
 import type { Schema } from '../base/settings';
 import { listOf, oneOf, orNull, shape } from '../http/shape';
+import type { RecordedDeclaration } from './demands';
 import { PASS } from './usage-fields';
 
 /**
@@ -35,6 +36,10 @@ export interface RecordedAttempt {
   readonly upstreamRequestId?: string | undefined;
   /** The usage of the attempt: a list of passes (model runs), in the form of a usage record; absent if unknown. */
   readonly passes?: readonly Readonly<Record<string, string | number | undefined>>[] | undefined;
+  /** The region in which the upstream says it processed the attempt; absent if it says none. */
+  readonly region?: string | undefined;
+  /** What was declared of the upstream's model when the attempt was made, as far as demands concern it. */
+  readonly declared?: RecordedDeclaration | undefined;
   /** Whether the upstream reported the whole usage of the attempt. */
   readonly isReported: boolean;
   /** The cost in 1e-14 USD: a decimal integer. */
@@ -62,6 +67,8 @@ function field(
 
 const NUMBER = 'Its place in the call; 0: a mirror, which a rollout sent after the call.';
 const CREDENTIAL = 'The name of the credential, never its value.';
+const REGION = 'The region in which the upstream says it processed the attempt.';
+const DECLARED = 'What the configuration declared of the model then, as far as demands concern it.';
 const COST = "At the upstream's price; not what the customer paid.";
 
 /** The fields of an attempt as operators see them. The INSERT, the COPY, the list of attempts and the OpenAPI document derive from this table. */
@@ -76,6 +83,8 @@ const ATTEMPT_FIELDS = {
   status: field('status', 'int', 'status', orNull(shape.integer)),
   ms: field('ms', 'int', 'ms', shape.integer),
   upstreamRequestId: field('upstream_request_id', 'text', 'upstreamRequestId', orNull(shape.text)),
+  region: field('region', 'text', 'region', { ...orNull(shape.text), description: REGION }),
+  declared: field('declared', 'jsonb', 'declared', { ...orNull({ type: 'object' }), description: DECLARED }),
   passes: field('passes', 'jsonb', 'passes', orNull(listOf(PASS))),
   isReported: field('is_reported', 'boolean', 'isReported', shape.yes),
   upstreamCost: field('cost_e14', 'numeric', 'costE14', { ...shape.usd, description: COST }),

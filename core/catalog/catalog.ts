@@ -1,4 +1,5 @@
 import { type CustomerPriceList, CustomerPrices, type PriceOf } from './customer-prices';
+import type { ModelFacts } from './facts';
 import { nearestNames, normaliseModelName } from './model-names';
 import { type Price, type RoughPrice, roughPrice } from './price';
 import { forEachProtocol, hasOutput, type Protocol, TRANSLATED } from './protocols';
@@ -128,6 +129,8 @@ export interface ModelEntry {
   /** How often a call without a limit may use a vendor's tool, by the tool's meter. A tool whose meter is absent may be used once. */
   readonly toolUses?: ReadonlyMap<Meter, number> | undefined;
   readonly price: Price;
+  /** What is declared of the model beside its price; undefined if nothing is. */
+  readonly facts?: ModelFacts | undefined;
   /** The release day, such as 2026-03-05; undefined if unknown. */
   readonly created?: string | undefined;
 }

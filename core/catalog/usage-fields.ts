@@ -70,7 +70,11 @@ const ROUTING = objectWith(
       ),
     ),
   },
-  { clientRetry: shape.integer, intent: { type: 'object' } },
+  {
+    clientRetry: shape.integer,
+    intent: { type: 'object' },
+    excluded: listOf(object({ upstream: shape.text, fact: shape.text, demanded: shape.text, has: shape.text })),
+  },
 );
 
 /**
@@ -107,7 +111,12 @@ const USAGE_FIELDS = {
   // How many calls one usage record stands for.
   calls: field('calls', 'int', shape.integer, { fallback: 1 }),
   passes: field('passes', 'jsonb', listOf(PASS), MAYBE),
-  flags: field('flags', 'jsonb', listOf(oneOf('unknown', 'unpriced', 'suspect', 'translated', 'weakened')), MAYBE),
+  flags: field(
+    'flags',
+    'jsonb',
+    listOf(oneOf('unknown', 'unpriced', 'suspect', 'translated', 'weakened', 'region')),
+    MAYBE,
+  ),
   // The session and the agent that the client names, in the form of `SessionIds.recorded`.
   sessionId: field('session_id', 'text', shape.text, MAYBE),
   agentId: field('agent_id', 'text', shape.text, MAYBE),
@@ -118,6 +127,9 @@ const USAGE_FIELDS = {
   memberId: field('member_id', 'uuid', shape.uuid, MAYBE),
   // The tags that the caller gave the call (core/calls/tags.ts).
   tags: field('tags', 'jsonb', mapOf(shape.text), MAYBE),
+  // The region that was declared of the upstream that answered, and what held for the call (see `Demands`).
+  region: field('region', 'text', shape.text, MAYBE),
+  demands: field('demands', 'text', shape.text, MAYBE),
   accountId: field('account_id', 'uuid', shape.uuid, { audience: 'operators' }),
   // The rollout that includes the call, its stage at that time, and the call's group.
   rollout: field('rollout', 'text', shape.text, OPERATORS),

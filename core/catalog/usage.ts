@@ -94,6 +94,8 @@ const PASS_MEMBERS = [...VARIANTS, 'model'] as const;
 export interface Usage {
   /** The model runs of the call: one, unless the upstream reports more; empty if nothing is known. */
   readonly passes: readonly Pass[];
+  /** The region in which the upstream says it processed the call; absent if it says none. */
+  readonly region?: string | undefined;
   /** How many of the output tokens were reasoning; absent if unknown. */
   readonly reasoning?: number;
   /** The paths of numbers in the report that no meter counts. They are never charged. */
@@ -104,6 +106,11 @@ export interface Usage {
 
 /** The usage of a call whose upstream reported nothing. */
 export const UNKNOWN_USAGE: Usage = { passes: [] };
+
+/** Returns the region in which the upstream says it processed a call; undefined if it says none. */
+export function reportedRegion({ region, passes }: Usage): string | undefined {
+  return region ?? passes.find(({ geo }) => geo !== undefined)?.geo;
+}
 
 /** Returns the counts as a map, without undefined ones. */
 export function countsOf(counts: Readonly<Partial<Record<Meter, number | undefined>>>): Counts {
@@ -179,11 +186,13 @@ export function mergeUsage(before: Usage, now: Usage): Usage {
     return merged;
   });
   const reasoning = now.reasoning ?? before.reasoning;
+  const region = now.region ?? before.region;
   const unknown = both(before.unknown, now.unknown);
   const isSmaller = inputFrom === now && (latest ?? 0) < (known ?? 0);
   const suspect = both(both(before.suspect, now.suspect), isSmaller ? ['smaller input'] : undefined);
   return {
     passes,
+    ...(region !== undefined && { region }),
     ...(reasoning !== undefined && { reasoning }),
     ...(unknown !== undefined && { unknown }),
     ...(suspect !== undefined && { suspect }),
@@ -200,6 +209,7 @@ function replaces(now: Usage, before: Usage): boolean {
   if (pass === undefined || earlier === undefined || others.length > 0 || before.passes.length > 1) return false;
   if (before.unknown !== undefined || before.suspect !== undefined) return false;
   if (before.reasoning !== undefined && now.reasoning === undefined) return false;
+  if (before.region !== undefined && now.region === undefined) return false;
   for (const member of PASS_MEMBERS) if (earlier[member] !== undefined && pass[member] === undefined) return false;
   for (const [meter, count = 0] of earlier.counts) if ((pass.counts.get(meter) ?? -1) < count) return false;
   // An input of 0 tokens does not count as reported.

@@ -89,10 +89,12 @@ function upstreamFacts(name: string, { models, ...own }: ServiceEndpointSettings
   ];
 }
 
+const NO_AMOUNTS: ReadonlySet<string> = new Set(['tokens', 'source', 'date']);
+
 /** Returns a price with all its amounts in the same decimal form, so that 3 and 3.00 are equal. */
 function inUsd(price: ModelSettings['price']): unknown {
   return JSON.parse(JSON.stringify(price), (name, value: unknown) =>
-    name === 'tokens' || (typeof value !== 'number' && typeof value !== 'string')
+    NO_AMOUNTS.has(name) || (typeof value !== 'number' && typeof value !== 'string')
       ? value
       : formatUsd(parseUsd(decimalText(value))),
   );

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { compileCheck, type Problem, type Schema } from '../base/settings';
 import { type Catalog, type ModelEntry, protocolsOf, type Upstream } from '../catalog/catalog';
+import { type RetiringModel, retiringModels } from '../catalog/facts';
 import type { Meter } from '../catalog/usage';
 import { REQUEST_TABLES, usedMeters } from '../protocols/request-tables';
 import type { Rollout } from '../rollouts/rollout';
@@ -94,6 +95,7 @@ export function configurationReader<P extends PolicyShape>({ policies, sections 
     const warnings = locate(file, [
       ...upstreams.flatMap(disabledWarning),
       ...unpricedWarnings(upstreams, pipelines),
+      ...retiringModels(upstreams).map(retiringWarning),
       ...found.flatMap(([section, each]) => each.flatMap((rollout) => fewAccountsWarning(section, rollout))),
     ]);
     return {
@@ -149,6 +151,11 @@ function disabledWarning({ name, disabled, credentials }: Upstream): LocatedProb
       ? []
       : [{ path, message: `upstream "${name}" is called without one of its credentials: ${each.missing}` }],
   );
+}
+
+function retiringWarning({ upstream, model, retires }: RetiringModel): LocatedProblem {
+  const path = ['serviceEndpoints', upstream, 'models', model];
+  return { path, message: `the model "${model}" of upstream "${upstream}" retires on ${retires}: add its successor` };
 }
 
 /** Returns warnings about rollout guards that compare accounts, because only the operator knows whether the rollout has enough accounts. */

@@ -2,18 +2,18 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { parse } from 'yaml';
 import { mapValues } from '../base/collections';
-import { memberOf } from '../base/json-values';
+import { asObject, memberOf } from '../base/json-values';
 import { hint, type LocatedProblem } from './problems';
-import type { ModelSettings } from './schema';
+import type { FactSettings, ModelSettings } from './schema';
 
 /** A model as its vendor publishes it. A configuration refers to it with `from`. */
 export type PublishedModel = Pick<ModelSettings, 'context' | 'maxOutput' | 'price'> &
-  Partial<Pick<ModelSettings, 'created' | 'imageTokens' | 'normalizes' | 'toolOverheadTokens'>> & {
+  Partial<Pick<ModelSettings, 'created' | 'facts' | 'imageTokens' | 'normalizes' | 'toolOverheadTokens'>> & {
     /** The date on which the prices were read from the vendor's page, such as 2026-10-24. */
     readonly date: string;
   };
 
-/** The published prices of one vendor: a file of `prices/`. */
+/** The published prices and facts of one vendor: a file of `catalogue/`. */
 export interface PriceList {
   /** The name of the vendor: the file's name without `.yml`. */
   readonly vendor: string;
@@ -21,10 +21,12 @@ export interface PriceList {
   readonly source: string;
   /** The host names of the vendor's own API. */
   readonly hosts: readonly string[];
+  /** What the vendor says of all its models. */
+  readonly facts?: FactSettings;
   readonly models: Readonly<Record<string, PublishedModel>>;
 }
 
-const FOLDER = join(__dirname, __filename.endsWith('.ts') ? '../../prices' : '../../../prices');
+const FOLDER = join(__dirname, __filename.endsWith('.ts') ? '../../catalogue' : '../../../catalogue');
 
 let lists: readonly PriceList[] | undefined;
 
@@ -39,11 +41,11 @@ export function priceLists(): readonly PriceList[] {
   return lists;
 }
 
-type Endpoints = Readonly<Record<string, { readonly models?: Readonly<Record<string, unknown>> } | null>>;
+type Endpoints = Readonly<Record<string, object | null>>;
 
 /**
- * Adds the published context, limit and price to each model with `from: vendor`. If the vendor's list has the model under another name, the
- * setting is `from: vendor/model`. Values in the configuration take precedence.
+ * Adds the published context, limit, price and facts to each model with `from: vendor`. If the vendor's list has the model under another
+ * name, the setting is `from: vendor/model`. Values in the configuration take precedence, also the facts of the upstream.
  */
 export function withPublishedPrices(value: unknown, problems: LocatedProblem[]): unknown {
   const endpoints = memberOf(value, 'serviceEndpoints') as Endpoints | undefined;
@@ -55,14 +57,20 @@ export function withPublishedPrices(value: unknown, problems: LocatedProblem[]):
     return {
       ...(endpoint as object),
       models: mapValues(models as Record<string, unknown>, (model, name) =>
-        completedModel(model, name, [...path, name], problems),
+        completedModel(model, name, endpoint, [...path, name], problems),
       ),
     };
   });
   return { ...(value as object), serviceEndpoints: completed };
 }
 
-function completedModel(model: unknown, name: string, path: readonly string[], problems: LocatedProblem[]): unknown {
+function completedModel(
+  model: unknown,
+  name: string,
+  endpoint: unknown,
+  path: readonly string[],
+  problems: LocatedProblem[],
+): unknown {
   const from = memberOf(model, 'from');
   if (typeof from !== 'string') return model;
   const found = findPublished(from, name);
@@ -70,8 +78,24 @@ function completedModel(model: unknown, name: string, path: readonly string[], p
     problems.push({ path: [...path, 'from'], message: found.problem });
     return model;
   }
-  const { date: _, ...published } = found.model;
-  return { ...published, ...(model as object) };
+  const { list, model: publishedModel } = found;
+  const { date, price, facts: ofModel, ...published } = publishedModel;
+  const ofList = isOfVendor(list, memberOf(endpoint, 'url')) ? list.facts : undefined;
+  const facts = factsBeside({ ...ofList, ...ofModel }, memberOf(endpoint, 'facts'), memberOf(model, 'facts'));
+  return { ...published, price: { ...price, source: list.source, date }, ...(model as object), ...facts };
+}
+
+/** Returns whether an upstream is the vendor's own API. What the vendor says of regions and of data does not hold at other hosts of its models. */
+function isOfVendor({ hosts }: PriceList, url: unknown): boolean {
+  return typeof url === 'string' && URL.canParse(url) && hosts.includes(new URL(url).hostname);
+}
+
+/** Returns a model's facts with those published ones that neither the model nor its upstream has. Facts that are no object stay, as the check reports them. */
+function factsBeside(published: FactSettings, ofUpstream: unknown, ofModel: unknown): { readonly facts?: unknown } {
+  if (ofModel !== undefined && asObject(ofModel) === undefined) return {};
+  const names = new Set(Object.keys(asObject(ofUpstream) ?? {}));
+  const added = Object.entries(published).filter(([name]) => !names.has(name));
+  return added.length === 0 ? {} : { facts: { ...Object.fromEntries(added), ...asObject(ofModel) } };
 }
 
 /** Finds the published model to which the setting `from` of a model refers. */

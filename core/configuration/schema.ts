@@ -1,6 +1,7 @@
 import { duration, flag, group, integer, list, map, number, text, word } from '../base/setting-schemas';
 import type { Settings } from '../base/settings';
 import { DETAILS, NORMALIZING, TRANSLATE, UNPRICED_TOOLS } from '../catalog/catalog';
+import { MEDIA, UNKNOWN } from '../catalog/facts';
 import { PROTOCOL_NAMES } from '../catalog/protocols';
 import { REASONING_SETTINGS } from '../catalog/upstream';
 import { byMeter } from '../catalog/usage';
@@ -39,6 +40,13 @@ function variants(what: string) {
   );
 }
 
+const SOURCE = text('Where it was read, such as the address of a page.', { minLength: 1 });
+const DAY = { pattern: '^\\d{4}-\\d{2}-\\d{2}$', 'x-expected': 'a day such as 2026-03-05' } as const;
+const REGION = {
+  pattern: '^[a-z][a-z0-9-]*$',
+  'x-expected': 'a region in lower case, such as eu or us-east-1',
+} as const;
+
 const NAMES = { type: 'array', items: { type: 'string', minLength: 1 }, uniqueItems: true, default: [] } as const;
 
 /** The schema of a model's price. */
@@ -54,8 +62,45 @@ const PRICE = group(
     tiers: variants('service tier'),
     speeds: variants('speed'),
     geos: variants('region'),
+    source: text('Where the price was read; without it, it was written by hand.', { minLength: 1 }),
+    date: text('The day on which the source said so.', DAY),
   },
   { required: ['input', 'output'] },
+);
+
+/** The schema of what is declared of a model at an upstream beside its price. */
+const FACTS = group(
+  'What is known of a model beside its price. A fact that is absent is unknown, and satisfies no demand of a call.',
+  {
+    region: {
+      description: 'The region in which calls are processed, or all of them.',
+      type: ['string', 'array'],
+      ...REGION,
+      items: { type: 'string', ...REGION },
+      minItems: 1,
+      uniqueItems: true,
+    },
+    retention: {
+      description: 'For how many days the vendor keeps what it was sent; `none` for not at all, `unknown`.',
+      type: ['integer', 'string'],
+      minimum: 0,
+      pattern: '^(none|unknown)$',
+      'x-expected': 'none, a number of days, or unknown',
+    },
+    trains: word('Whether the vendor trains models with what it was sent.', ['no', 'yes', UNKNOWN]),
+    inputs: list('What it reads.', { enum: MEDIA }, { uniqueItems: true }),
+    outputs: list('What it writes.', { enum: MEDIA }, { uniqueItems: true }),
+    tools: flag('Whether it calls tools.'),
+    structuredOutputs: flag('Whether its answers can follow a schema.'),
+    reasoning: flag('Whether it reasons before it answers.'),
+    released: text('The day of its release.', DAY),
+    retires: text(
+      'The day from which the vendor serves it no more. Within 30 days of it, `config validate` warns.',
+      DAY,
+    ),
+    source: SOURCE,
+    date: text('The day on which the source said so.', DAY),
+  },
 );
 
 const MODEL = {
@@ -126,6 +171,7 @@ const MODEL = {
       integer('Uses of one call.', { minimum: 0, maximum: 1_000 }),
     ),
     price: PRICE,
+    facts: { ...FACTS, description: "What is known of it beside its price; these come before the upstream's `facts`." },
     mayAnswerWith: group(
       'What answers may come with although the call asks for nothing. Holds are priced at the dearest of them.',
       {
@@ -294,6 +340,7 @@ const SERVICE_ENDPOINT = {
       { type: 'string', minLength: 1 },
       { uniqueItems: true, default: [] },
     ),
+    facts: { ...FACTS, description: 'What is known of all its models beside their price.' },
     models: map("What it serves, by the upstream's own names.", MODEL, { minProperties: 1 }),
   },
 } as const;
@@ -661,4 +708,5 @@ export type ServiceEndpointSettings = Settings<typeof SERVICE_ENDPOINT>;
 /** The certificates of a listener, by the requested host name. */
 export type TlsSettings = Settings<typeof TLS>;
 export type ModelSettings = Settings<typeof MODEL>;
+export type FactSettings = Settings<typeof FACTS>;
 export type SystemSettings = Settings<typeof SYSTEM_SCHEMA>;

@@ -14,6 +14,7 @@ import type { CustomerPriceList } from '../catalog/customer-prices';
 import { maxModelCost } from '../catalog/price';
 import type { UpstreamAdapter } from '../catalog/upstream';
 import { type CredentialReading, readCredentials, readSecret } from './credentials';
+import { checkDays, readFacts } from './facts';
 import { readPrice } from './prices';
 import { hint, type LocatedProblem, withHint } from './problems';
 import { RotatingCredential } from './rotating-credential';
@@ -56,9 +57,10 @@ export function readUpstreams(gateway: GatewaySettings, reading: CredentialReadi
       unpricedTools: settings.unpricedTools,
       reporting: readReporting(path, settings, reading),
       models: Object.entries(settings.models).map(([model, each]) =>
-        readModel([...path, 'models', model], model, each, problems),
+        readModel([...path, 'models', model], model, each, settings.facts, problems),
       ),
     };
+    checkDays([...path, 'facts'], settings.facts, problems);
     checkProtocols(path, upstream, problems);
     if (settings.webSocket && adapters.some(({ sign }) => sign !== undefined))
       problems.push({
@@ -176,9 +178,12 @@ function readModel(
   path: readonly string[],
   name: string,
   settings: ModelSettings,
+  ofUpstream: ServiceEndpointSettings['facts'],
   problems: LocatedProblem[],
 ): ModelEntry {
-  const { aliases, context, maxOutput, protocols, translate, reasoning, created } = settings;
+  const { aliases, context, maxOutput, protocols, translate, reasoning } = settings;
+  checkDays([...path, 'facts'], settings.facts, problems);
+  const facts = readFacts({ ...ofUpstream, ...settings.facts }, settings.created);
   const { tokenizerFactor, normalizes, toolOverheadTokens } = settings;
   const imageTokens = byDetail(settings.imageTokens);
   const bounds = { imageByUrl: settings.bounds.imageByUrl, documentByUrl: settings.bounds.documentByUrl };
@@ -207,7 +212,8 @@ function readModel(
     estimatedMaxTokens,
     ...held,
     price,
-    created,
+    facts,
+    created: settings.created ?? facts?.released,
   };
 }
 

@@ -16,6 +16,8 @@ export const OPERATOR_EVENTS = [
   'invoice.differs',
   'excess.account',
   'outbox.behind',
+  'model.retires',
+  'region.differs',
 ] as const;
 
 export type AccountEventType = (typeof ACCOUNT_EVENTS)[number];

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { toGatewayError } from '../api/to-gateway-error';
 import { fail, type GatewayError } from '../base/errors';
+import { andThen, type MaybeLater } from '../base/maybe-later';
 import { detectLeaks } from '../base/resource-leaks';
 import { safeErrorFields } from '../base/safe-error';
 import { enter, ownerNumber, within } from '../base/watchdog';
@@ -74,8 +75,24 @@ export function prepareStep(
       );
     const other = prepare(checked.value);
     // The caller's API key is known at this step, because the configuration's check allows no rollout to change the steps before identification.
-    const groupOf = (call: Call) => gateway.rollouts.join(rollout, call as JoiningCall)?.group;
-    return { policy, owner, step: (call, ...rest) => (groupOf(call) === 'treatment' ? other : step)(call, ...rest) };
+    const serves = policy.serves?.(checked.value, gateway);
+    const groupOf = (call: Call) => {
+      if (call.facts.rollout === undefined && serves?.(call) === false) call.facts.rollout = null;
+      return gateway.rollouts.join(rollout, call as JoiningCall)?.group;
+    };
+    if (serves === undefined)
+      return { policy, owner, step: (call, ...rest) => (groupOf(call) === 'treatment' ? other : step)(call, ...rest) };
+    // The settings of the API key that this node knows may be old. Newer ones may demand what the treatment cannot serve.
+    const stepFor = (call: Call): MaybeLater<AnyStep> => {
+      if (groupOf(call) !== 'treatment' || call.key === undefined) return step;
+      return gateway.keys.confirm(call.key).then((key) => {
+        Object.assign(call, { key });
+        if (serves(call)) return other;
+        call.facts.rollout = null;
+        return step;
+      });
+    };
+    return { policy, owner, step: (call, ...rest) => andThen(stepFor(call), (chosen) => chosen(call, ...rest)) };
   }
   return { policy, owner, step };
 }

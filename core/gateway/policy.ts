@@ -24,7 +24,7 @@ export const POLICY_CONTRACT: ExtensionContract = {
   kind: 'policy',
   version: 'policy/1',
   functions: ['prepare'],
-  optional: ['declares'],
+  optional: ['declares', 'serves'],
 };
 
 /** A policy, which answers one question about each call of a pipeline. */
@@ -34,6 +34,11 @@ export interface PolicyDefinition<S extends Schema, N extends CallField, P exten
   readonly needs: readonly N[];
   readonly provides: readonly P[];
   declares?(settings: Settings<S>): Declared;
+  /**
+   * Returns a function that says whether a call may be served with these settings, by its demands. Otherwise a rollout of the settings
+   * leaves the call out.
+   */
+  serves?(settings: Settings<S>, gateway: Gateway): (call: CallWith<N>) => boolean;
   /** Runs once per configuration and pipeline, without side effects. Everything that does not depend on the call is computed here. */
   prepare(settings: Settings<S>, gateway: Gateway): Step<N, P>;
 }
@@ -41,6 +46,7 @@ export interface PolicyDefinition<S extends Schema, N extends CallField, P exten
 /** A policy in a pipeline. The TypeScript types of its settings and fields are unknown there. */
 export interface Policy extends PolicyShape {
   readonly contract: 'policy/1';
+  serves?(settings: unknown, gateway: Gateway): (call: Call) => boolean;
   prepare(settings: unknown, gateway: Gateway): AnyStep;
 }
 

@@ -243,9 +243,11 @@ export class UpstreamHealth {
     if (gauge.state !== 'due') return forget;
     gauge.upstream.ejection.probe(nowMs);
     this.#publish({ upstream: gauge.upstream.name, kind: 'probing' });
+    let isGivenUp = false;
     return () => {
       forget();
-      this.#giveUpProbe(gauge.upstream);
+      if (!isGivenUp) this.#giveUpProbe(gauge.upstream);
+      isGivenUp = true;
     };
   }
 

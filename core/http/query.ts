@@ -1,4 +1,4 @@
-import { fail } from '../base/errors';
+import { type ErrorCode, fail } from '../base/errors';
 import type { Schema } from '../base/settings';
 import type { PageRequest } from '../storage/page';
 
@@ -9,13 +9,18 @@ import type { PageRequest } from '../storage/page';
 export type Reader<T> = ((text: string) => T) & {
   /** The JSON Schema of the text for the OpenAPI document; absent if any text is valid. */
   readonly schema?: Schema;
-  /** Whether OpenAPI shows the parameter as required. The handler itself must reject a request without it. */
-  readonly isRequired?: true;
+  /** The error of a request without the parameter; absent if the parameter is optional. */
+  readonly whenMissing?: ErrorCode;
 };
 
 /** Makes a reader from a parsing function and the JSON Schema for the OpenAPI documents. */
 export function reader<T>(schema: Schema, read: (text: string) => T): Reader<T> {
   return Object.assign((text: string) => read(text), { schema });
+}
+
+/** Makes a parameter required. */
+export function required<T>(read: Reader<T>, whenMissing: ErrorCode = 'INVALID_FIELD') {
+  return Object.assign((text: string) => read(text), read, { whenMissing });
 }
 
 /** Returns a reader that accepts one of these words. */
@@ -45,7 +50,9 @@ export function flagReader(standard: boolean): Reader<boolean> {
 
 /** The values that `readQuery` returns, by parameter name: each has the type of its reader's result, or is undefined. */
 export type Filters<R extends Record<string, Reader<unknown>>> = {
-  readonly [Name in keyof R]: ReturnType<R[Name]> | undefined;
+  readonly [Name in keyof R]:
+    | ReturnType<R[Name]>
+    | (R[Name] extends { readonly whenMissing: ErrorCode } ? never : undefined);
 };
 
 /**
@@ -61,6 +68,8 @@ export function readQuery<R extends Record<string, Reader<unknown>>>(query: URLS
     if (name in filters) throw wrong(name, 'is given twice');
     filters[name] = readFilter(name, text, reader);
   }
+  for (const [name, { whenMissing }] of Object.entries(readers))
+    if (whenMissing !== undefined && !(name in filters)) throw wrong(name, 'is missing', whenMissing);
   return filters as Filters<R>;
 }
 
@@ -77,8 +86,8 @@ export function readFilter<T>(name: string, text: string, reader: Reader<T>): T 
   }
 }
 
-function wrong(name: string, message: string) {
-  return fail('INVALID_FIELD', { param: name, message: `${name}: ${message}` });
+function wrong(name: string, message: string, code: ErrorCode = 'INVALID_FIELD') {
+  return fail(code, { param: name, message: `${name}: ${message}` });
 }
 
 const MAX_LIMIT = 1_000;

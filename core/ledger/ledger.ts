@@ -54,6 +54,8 @@ export interface KeySettings {
    * markup uses its account's.
    */
   readonly markup?: string | undefined;
+  /** What the key, its team and its account demand of upstreams, joined (see `Demands`); undefined for nothing. */
+  readonly require?: string | undefined;
   /** The addresses and times at which the key may be used; absent for no restriction. */
   readonly access?: KeyAccess | undefined;
   /** The team and the member of the account to which the calls of the key belong; undefined for none. */

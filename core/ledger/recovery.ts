@@ -1,5 +1,6 @@
 import type { Knex } from 'knex';
 import { withoutTimeLimit } from '../storage/silent-connections';
+import { demandsSql, requireOf } from './joined-demands';
 import { type AccessColumns, accessOf } from './key-access';
 import {
   type AccountSnapshot,
@@ -171,6 +172,7 @@ interface KeyRow extends KeyLimitColumns, AccessColumns {
   readonly teamId: string | null;
   readonly memberId: string | null;
   readonly requiredTags: readonly string[] | null;
+  readonly demands: readonly string[] | null;
 }
 
 async function readKeys(trx: Knex, accountIds: string): Promise<readonly KeyRow[]> {
@@ -179,7 +181,8 @@ async function readKeys(trx: Knex, accountIds: string): Promise<readonly KeyRow[
             ${LIMIT_COLUMNS.map((column) => `key.${column}`).join(', ')}, ${limitsSql("'k:' || key.id")} AS limits,
             key.rev, key.allowed_models AS "allowedModels", coalesce(key.markup, owner.markup) AS markup,
             key.expires_at, key.team_id, key.member_until, key.allowed_addresses, key.previous_hash, key.previous_until,
-            key.team_id::text AS "teamId", key.member_id::text AS "memberId", ${requiredTagsSql('key')} AS "requiredTags"
+            key.team_id::text AS "teamId", key.member_id::text AS "memberId", ${requiredTagsSql('key')} AS "requiredTags",
+            ${demandsSql('key')} AS demands
      FROM api_keys AS key
      JOIN jsonb_array_elements_text(:accountIds::jsonb) AS account ON key.account_id = account.value::uuid
      JOIN accounts AS owner ON owner.id = key.account_id`,
@@ -203,6 +206,7 @@ function toKey(row: KeyRow, spending: Spending): KeySnapshot {
       ...accessOf(row),
       ...ownersOf(row),
       ...requiredTagsOf(row),
+      ...requireOf(row),
     },
     spending,
   };

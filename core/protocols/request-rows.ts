@@ -92,12 +92,12 @@ export const ECHO: PartRule = { class: 'bounded', why: 'the client sends back wh
 /** The cost rules of images by their source: data, URL or file. The next constant has the cost rules of documents. */
 export const IMAGE = {
   data: { class: 'bounded', why: 'counts as `imageTokens`', counts: 'image' },
-  url: { class: 'outside', why: 'the vendor fetches it', counts: 'imageByUrl' },
+  url: { class: 'outside', why: 'the vendor fetches it', counts: 'imageByUrl', leaves: 'fetch' },
   file: { class: 'outside', why: 'a file at the vendor', counts: 'imageByUrl', names: 'file_id' },
 } as const satisfies Readonly<Record<string, PartRule>>;
 export const DOCUMENT = {
   data: { class: 'outside', why: 'the vendor unpacks it', counts: 'document' },
-  url: { class: 'outside', why: 'the vendor fetches it', counts: 'document' },
+  url: { class: 'outside', why: 'the vendor fetches it', counts: 'document', leaves: 'fetch' },
   file: { class: 'outside', why: 'a file at the vendor', counts: 'document', names: 'file_id' },
 } as const satisfies Readonly<Record<string, PartRule>>;
 

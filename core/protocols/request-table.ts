@@ -62,11 +62,13 @@ export interface Keeping {
   readonly isOutside: boolean;
 }
 
-/** How a part of a request affects the cost. */
+/** How a part of a request affects the cost, and what happens to content for it. */
 export interface CostRule {
   readonly class: MemberClass;
   /** Why the request part has its cost class, for operators. */
   readonly why: string;
+  /** What the part makes the vendor do with content: keep it, fetch some from elsewhere, or pass it on. Absent: nothing of these. */
+  readonly leaves?: 'keep' | 'fetch' | 'pass on';
 }
 
 /** The gateway's treatment of a request part when it translates the request to another protocol. */
@@ -128,6 +130,8 @@ export interface MemberRow extends CostRule, TranslatedRow {
   readonly adds?: Addition;
   /** The kind of vendor resource that the member's value names. */
   readonly names?: SharedObject;
+  /** Values of the member with which the vendor does not do what `leaves` says, beside null and the `harmless` ones. */
+  readonly staysWith?: readonly unknown[];
   /**
    * Returns the vendor resources that a value names and creates; undefined for a form of value that the table does not know. Without this
    * function, every value names a resource.

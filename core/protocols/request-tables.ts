@@ -22,6 +22,9 @@ export const REQUEST_TABLES: Readonly<Record<Protocol, RequestTable>> = {
   embeddings: EMBEDDINGS_TABLE,
 };
 
+/** The member, of protocols that have it, with which a client says whether the vendor keeps the answer. */
+export const STORE = 'store';
+
 /** The meters of those vendor tools that are charged by use and whose uses a call can limit. */
 export const LIMITED_METERS: ReadonlySet<Meter> = new Set(
   Object.values(REQUEST_TABLES)

@@ -5,13 +5,21 @@ import type { MemberRow, Needs } from './request-table';
 export const VENDOR_SEARCH: MemberRow = {
   ...priced('one search for each call'),
   meter: 'webSearch',
+  leaves: 'fetch',
   furtherPasses: 1,
   ...refused('asks for searches that run at one vendor'),
 };
 
 const AT_VENDOR = refused('asks for something that one vendor alone has');
-const TOOLS_AT_VENDOR = { ...priced('runs tools at the vendor'), furtherPasses: PASSES_OF_A_LOOP, ...AT_VENDOR };
-const PRICED_RESULTS = { ...priced('what the vendor finds has a price'), furtherPasses: 1, ...AT_VENDOR };
+const PASSED_ON = { leaves: 'pass on' } as const;
+const TOOLS_AT_VENDOR = {
+  ...priced('runs tools at the vendor'),
+  ...PASSED_ON,
+  furtherPasses: PASSES_OF_A_LOOP,
+  ...AT_VENDOR,
+};
+const FETCHED = { leaves: 'fetch' } as const;
+const PRICED_RESULTS = { ...priced('what the vendor finds has a price'), ...FETCHED, furtherPasses: 1, ...AT_VENDOR };
 
 /**
  * Request members for features that cost more than the model's price for tokens. Only some vendors know each member, and they accept it in
@@ -44,12 +52,18 @@ export const VENDOR_SWITCHES: Readonly<Record<string, MemberRow>> = {
   // openrouter.ai/docs/guides/features/plugins, 2026-11: each plugin runs once; searches cost by result, documents by page.
   plugins: { ...PRICED_RESULTS, harmless: [[]] },
   // openrouter.ai/docs/guides/routing/model-fallbacks, 2026-11: `models` lists further models that may answer, at their own prices.
-  models: { ...priced('other models, with prices of their own'), needs: listedModels, ...AT_VENDOR, harmless: [[]] },
-  route: { ...priced('another model may answer, with a price of its own'), ...AT_VENDOR },
+  models: {
+    ...priced('other models, with prices of their own'),
+    ...PASSED_ON,
+    needs: listedModels,
+    ...AT_VENDOR,
+    harmless: [[]],
+  },
+  route: { ...priced('another model may answer, with a price of its own'), ...PASSED_ON, ...AT_VENDOR },
   // openrouter.ai/docs/guides/routing/provider-selection, 2026-11: hosts of one model differ in price.
-  provider: { ...priced('hosts have prices of their own'), ...AT_VENDOR, harmless: [{}] },
+  provider: { ...priced('hosts have prices of their own'), ...PASSED_ON, ...AT_VENDOR, harmless: [{}] },
   // openrouter.ai/docs/guides/features/presets, 2026-11: a preset has instructions and models, and OpenRouter stores it in the platform's account.
-  preset: { ...kept('prompt', 'a preset at the vendor'), ...AT_VENDOR },
+  preset: { ...kept('prompt', 'a preset at the vendor'), ...PASSED_ON, ...AT_VENDOR },
 };
 
 /** Returns the models in a list of names; undefined if the value is no list of names. */

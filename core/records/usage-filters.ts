@@ -11,6 +11,8 @@ export interface UsageFilters {
   /** The names that usage records may have for the selected model; undefined: the records of all models. */
   readonly model?: readonly string[] | undefined;
   readonly upstream?: string | undefined;
+  /** The regions that were declared of the upstream that answered, as records have them. */
+  readonly region?: string | undefined;
   readonly status?: number | undefined;
   readonly session?: string | undefined;
   readonly agent?: string | undefined;
@@ -33,6 +35,7 @@ export function narrow(
     key,
     model,
     upstream,
+    region,
     status,
     session,
     agent,
@@ -48,6 +51,7 @@ export function narrow(
   if (to !== undefined) query.where('usage.created_at', '<', to);
   if (key !== undefined) query.where('usage.key_id', key);
   if (upstream !== undefined) query.where('usage.upstream', upstream);
+  if (region !== undefined) query.where('usage.region', region);
   if (status !== undefined) query.where('usage.status', status);
   if (status !== undefined && status !== 200) query.whereRaw('usage.status <> 200');
   if (session !== undefined) query.where('usage.session_id', session);

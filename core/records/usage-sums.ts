@@ -56,6 +56,7 @@ const USAGE_NAMES = {
   ...SUMMED_NAMES,
   team: `coalesce(usage.team_id::text, '')`,
   member: `coalesce(usage.member_id::text, '')`,
+  region: `coalesce(usage.region, '')`,
   session: `coalesce(usage.session_id, '')`,
   agent: `coalesce(usage.agent_id, '')`,
   endUser: `coalesce(usage.end_user_id, '')`,

@@ -85,6 +85,11 @@ export class LiveRollouts {
     return part;
   }
 
+  /** Takes a call out of the rollout that it joined, before it has asked an upstream. It may join again. */
+  leave({ facts }: JoiningCall, part: RolloutPart): void {
+    if (facts.rollout === part) facts.rollout = undefined;
+  }
+
   /** Returns whether to mirror this call: a random share of the control group's calls, never a call of an excluded caller. */
   isMirrored(rollout: Rollout, { group, isDrawn }: RolloutPart): boolean {
     if (rollout.shadow === 0 || group === 'treatment' || !isDrawn) return false;
@@ -113,6 +118,8 @@ export class LiveRollouts {
   }
 
   #noteEnd({ facts, key }: JoiningCall, part: RolloutPart): void {
+    // The call has left the rollout.
+    if (facts.rollout !== part) return;
     const { made, status, errorCode, upstreamCostE8: costE8, firstTokenMs, wholeMs } = facts;
     // A call that ended before its first attempt, or whose client disconnected, says nothing about the treatment or the control of a rollout.
     if (made.length === 0 || errorCode === 'CLIENT_LEFT') return;

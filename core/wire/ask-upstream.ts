@@ -21,6 +21,8 @@ export interface UpstreamCall extends Omit<ModelCall, 'model' | 'streamUsage'> {
   readonly sealed?: readonly ItemSpan[] | undefined;
   /** The unique name of the account that keeps its entries in a vendor's prompt cache apart. It is sent to upstreams with `isolateCaches`. */
   readonly ownCache?: string | undefined;
+  /** Whether the vendor must keep nothing of the call, also where it is translated into a protocol that asks for that by a member. */
+  readonly keepsNothing?: true;
   /** The finished request, if the call was translated into the adapter's own dialect. */
   readonly prepared?: UpstreamRequest;
 }

@@ -9,6 +9,7 @@ import type { MemberPlace } from '../http/json-members';
 import { jsonOf } from '../http/raw-json';
 import { refuseLong, refuseMany } from '../protocols/bounds';
 import { clientDialect } from '../protocols/client-dialects';
+import { memberRow, REQUEST_TABLES, STORE } from '../protocols/request-tables';
 import type { UpstreamCall } from './ask-upstream';
 import type { RequestBody } from './body-edits';
 import { AT_ONCE_BYTES, parseInSteps, stringifyInSteps } from './json-in-steps';
@@ -55,7 +56,8 @@ export async function translateRequest(
     const common = { stream, ownCache, query: '', headers: {}, operation: undefined };
     const own = adapter.own?.request(asked, upstream.adapterSettings);
     const protocol = own === undefined ? (dialect as Protocol) : given.protocol;
-    const body = own?.body ?? clientDialect(protocol).writeRequest(asked);
+    const told = own?.body ?? clientDialect(protocol).writeRequest(asked);
+    const body = given.keepsNothing && own === undefined ? keptNowhere(protocol, told) : told;
     const prepared: UpstreamRequest | undefined = own && { path: own.path, headers: own.headers ?? {}, edits: [] };
     const call = { ...common, protocol, ...(await written(body, isLarge, room)), ...(prepared && { prepared }) };
     const weakened = Array.from(features, (feature) => from.names[feature] ?? feature);
@@ -71,6 +73,11 @@ function inClientsWords(
   names: Readonly<Partial<Record<Feature, string>>>,
 ): NotTranslatable {
   return new NotTranslatable(names[what as Feature] ?? what, why);
+}
+
+/** Returns a body that asks the vendor to keep no answer, if its protocol has a member for that. */
+function keptNowhere(protocol: Protocol, body: JsonObject): JsonObject {
+  return memberRow(REQUEST_TABLES[protocol], STORE) === undefined ? body : { ...body, [STORE]: false };
 }
 
 function edited(request: JsonObject, edits: readonly BodyEdit[]): JsonObject {

@@ -7,6 +7,7 @@ import { mapValues } from '../../core/base/collections';
 import { fail } from '../../core/base/errors';
 import { isAllowed, type Model } from '../../core/catalog/catalog';
 import type { PriceOf } from '../../core/catalog/customer-prices';
+import { FACTS, showFacts } from '../../core/catalog/facts';
 import { PROTOCOL_NAMES, PROTOCOLS } from '../../core/catalog/protocols';
 import { asksUpstream, pipelineAt, protocolsAt } from '../../core/gateway/pipeline-upstreams';
 import type { PluginGateway } from '../../core/gateway/plugin-gateway';
@@ -116,6 +117,7 @@ function toJson(model: Model, entries: Model['entries'], health: UpstreamHealth,
     context: Math.max(...entries.map((entry) => entry.model.context)),
     max_output: Math.max(...entries.map((entry) => entry.model.maxOutput)),
     upstreams: available(entries, health),
+    facts: entries.map(({ upstream, model: entry }) => showFacts(upstream, entry)),
     price_per_million: inSnakeCase(price.rates),
     ...(isEmpty(price.pieces) ? {} : { price_per_piece: inSnakeCase(price.pieces) }),
     ...(isEmpty(uses) ? {} : { tool_uses: inSnakeCase(uses) }),
@@ -164,6 +166,7 @@ export const MODEL = objectWith(
     context: shape.integer,
     max_output: shape.integer,
     upstreams: shape.integer,
+    facts: listOf(FACTS),
     price_per_million: RATES,
   },
   { price_per_piece: mapOf(shape.usd), tool_uses: mapOf(shape.integer), price_variants: mapOf(RATES) },

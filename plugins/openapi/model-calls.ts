@@ -55,7 +55,7 @@ function modelOperation(
         ...hosts.map((host) => directServer(host, http.port)),
       ],
     }),
-    parameters: [DEBUG, IDEMPOTENCY_KEY, TAGS],
+    parameters: [DEBUG, IDEMPOTENCY_KEY, TAGS, REQUIRE],
     requestBody: {
       required: true,
       content: { 'application/json': { schema: { $ref: `#/components/schemas/${title}Request` } } },
@@ -98,6 +98,14 @@ const IDEMPOTENCY_KEY = {
 
 const TAGS = { name: TAGS_HEADER, in: 'header', description: TAGS_DESCRIPTION, schema: { type: 'string' } };
 
+const REQUIRE = {
+  name: 'x-svc-require',
+  in: 'header',
+  description:
+    'What the call demands of the upstreams that may serve it, with `;` between: `region=eu,us`, `retention=none` or days, `trains=no`, `max-input-price` and `max-output-price` in USD per million tokens, `context` in tokens.',
+  schema: { type: 'string', example: 'region=eu; retention=none; trains=no' },
+};
+
 const ANSWER_HEADERS = Object.fromEntries(
   [
     ['X-SVC-Source', 'Source'],
@@ -122,6 +130,7 @@ const MODEL_CALL_ERRORS: readonly ErrorCode[] = [
   'MODEL_AMBIGUOUS',
   'MODEL_NOT_ALLOWED',
   'TOO_MANY_LIMITED_TAGS',
+  'NO_CANDIDATE_ALLOWED',
   'MODEL_NOT_SUPPORTED',
   'NOT_TRANSLATABLE',
   'IDEMPOTENCY_KEY_INVALID',

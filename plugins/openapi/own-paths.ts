@@ -59,8 +59,9 @@ function pathParameters(path: string): object[] {
 }
 
 function queryParameters({ query = {} }: Route): object[] {
-  return Object.entries(query).map(([name, { schema = { type: 'string' }, isRequired: required = false }]) => {
+  return Object.entries(query).map(([name, { schema = { type: 'string' }, whenMissing }]) => {
     const { description, ...rest } = schema as { description?: string };
+    const required = whenMissing !== undefined;
     return { name, in: 'query', required, ...(description !== undefined && { description }), schema: toOpenApi(rest) };
   });
 }

@@ -4,7 +4,9 @@ import type { CallKey } from '../../core/accounts/identify';
 import type { Method } from '../../core/api/route';
 import { fail, type GatewayError } from '../../core/base/errors';
 import { keptCandidate } from '../../core/calls/candidates';
+import { demandsIn, demandsUnder } from '../../core/calls/demanded';
 import type { Upstream } from '../../core/catalog/catalog';
+import { type Demands, declaredOf, exclusionOf, isOfContent } from '../../core/catalog/demands';
 import { PROTOCOLS } from '../../core/catalog/protocols';
 import type { ModelCall, UpstreamAdapter, UpstreamRequest } from '../../core/catalog/upstream';
 import type { PluginGateway } from '../../core/gateway/plugin-gateway';
@@ -37,8 +39,9 @@ interface ResponseLocation {
 /**
  * Forwards a request to the upstream and credential that keep a response, and relays the answer unchanged, as fast as the client reads it.
  * If the upstream breaks off the answer, the gateway breaks it off for the client too. The request counts towards the key's limit per
- * minute, and its outcome for the health of the upstream.
- * @throws KEY_RATE_LIMITED, KEPT_OBJECT_NOT_FOUND, UPSTREAM_RATE_LIMITED, ALL_PROVIDERS_FAILED, UPSTREAM_TIMEOUT, DATABASE_UNAVAILABLE
+ * minute, and its outcome for the health of the upstream. Under demands for what happens to content, an upstream that no longer meets them is
+ * asked for no answer; it may still be asked to delete or cancel one.
+ * @throws INVALID_FIELD, NO_CANDIDATE_ALLOWED, KEY_RATE_LIMITED, KEPT_OBJECT_NOT_FOUND, UPSTREAM_RATE_LIMITED, ALL_PROVIDERS_FAILED, UPSTREAM_TIMEOUT, DATABASE_UNAVAILABLE
  */
 export async function askVendor(
   gateway: VendorQueryContext,
@@ -46,8 +49,10 @@ export async function askVendor(
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
-  await gateway.keys.countCall(asked.key);
+  const { settings } = await gateway.keys.countCall(asked.key);
   const place = await placeOf(gateway, asked);
+  const demands = demandsUnder(settings, { demands: demandsIn(request.headers) });
+  if (asked.method === 'GET') assertMayKeep(place, demands);
   const outcome = new NotedOutcome(gateway.health, place, asked.key);
   const exchange = await ask(gateway, place, asked);
   const { connectMs, headersMs } = place.upstream.timeouts;
@@ -203,6 +208,20 @@ async function placeOf(
   if (kept === undefined || places.length === 0)
     throw fail('KEPT_OBJECT_NOT_FOUND', { param: 'id', message: NOT_FOUND });
   return keptCandidate(places, { ...kept, param: 'id' }, health);
+}
+
+/** @throws NO_CANDIDATE_ALLOWED if the upstream, with any of its models, breaks a demand for region, retention or training */
+function assertMayKeep({ upstream }: ResponseLocation, demands: Demands | undefined): void {
+  if (demands?.areOfContent !== true) return;
+  const exclusion = upstream.models
+    .map((model) => exclusionOf(demands, declaredOf(model, model.price)))
+    .find((each) => each !== undefined && isOfContent(each.fact));
+  if (exclusion === undefined) return;
+  throw fail('NO_CANDIDATE_ALLOWED', {
+    param: 'id',
+    message: `The upstream that keeps this response does not meet the demands of this call: ${demands.text}.`,
+    details: { excluded: [{ upstream: upstream.name, ...exclusion }] },
+  });
 }
 
 const NOT_FOUND = 'No response with this id was created by this account through this gateway, or it has expired.';

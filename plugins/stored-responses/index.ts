@@ -35,6 +35,7 @@ function storedResponseRoutes(gateway: VendorQueryContext): readonly Route[] {
       answers: { 200: { description, schema: { type: 'object' } } },
       errors: [
         'KEPT_OBJECT_NOT_FOUND',
+        'NO_CANDIDATE_ALLOWED',
         'UPSTREAM_RATE_LIMITED',
         'ALL_PROVIDERS_FAILED',
         'DATABASE_UNAVAILABLE',

@@ -22,6 +22,7 @@ export function filterReaders(gateway: Pick<UsageQueryContext, 'catalog' | 'sess
     key: readUuid,
     model: reader(readText.schema ?? {}, (text) => modelNames(gateway.catalog, readText(text))),
     upstream: readText,
+    region: readText,
     status: integerReader(100, 599),
     session: readId,
     agent: readId,
@@ -35,7 +36,7 @@ export function filterReaders(gateway: Pick<UsageQueryContext, 'catalog' | 'sess
 const TAGS_SCHEMA = { ...readText.schema, description: 'Tags that the calls have, such as `customer=4711,project=a`.' };
 
 /** What totals and charts can be grouped by, besides `tag:NAME`. */
-const GROUPED_BY = ['model', 'key', 'upstream', 'team', 'member', 'session', 'agent', 'endUser'] as const;
+const GROUPED_BY = ['model', 'key', 'upstream', 'region', 'team', 'member', 'session', 'agent', 'endUser'] as const;
 const BY = new RegExp(`^(?:${GROUPED_BY.join('|')}|tag:${TAG_NAME.slice(1, -1)})$`);
 
 export const readGroupedBy: Reader<GroupedBy> = reader(

@@ -1,6 +1,7 @@
 import { fail, type GatewayError } from '../../core/base/errors';
 import type { ModelRequest } from '../../core/calls/call';
 import { assertAllowed, keptCandidate, pricedCandidates, refusedVersion } from '../../core/calls/candidates';
+import { noCandidateAllowed, underDemands } from '../../core/calls/demanded';
 import { type Model, protocolsOf, type Upstream } from '../../core/catalog/catalog';
 import { nearestNames, shortenName } from '../../core/catalog/model-names';
 import { servedAt } from '../../core/catalog/protocols';
@@ -32,7 +33,11 @@ export default definePolicy({
       call.facts.model = model.name;
       await assertAllowed(gateway, call.key, [candidate], request);
       const asked = request.kept === undefined ? candidate : keptCandidate([candidate], request.kept, gateway.health);
-      return { candidates: pricedCandidates([asked], request) };
+      return underDemands(gateway, call, (narrowing) => {
+        const excluded = noCandidateAllowed(gateway, call, { entries: [candidate] }, [candidate], narrowing);
+        if (excluded !== undefined) throw excluded;
+        return { candidates: pricedCandidates([asked], narrowing.request) };
+      });
     };
   },
 });

@@ -144,7 +144,9 @@ export class Attempts {
     call.facts.attempts = made.length + 1;
     call.facts.upstream = upstream;
     call.facts.fallback = upstream !== this.#first;
-    const making = beginAttempt(candidate, 'failed');
+    const { markup } = call.key.settings;
+    const price = markup === undefined ? undefined : gateway.catalog.customerPrices.priceOf(markup)(candidate.model);
+    const making = beginAttempt(candidate, 'failed', price);
     call.facts.made.push(making);
     const input: AttemptInput = {
       egress: gateway.egress,

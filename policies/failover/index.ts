@@ -5,6 +5,7 @@ import type { Answer, Attempt, CallFields } from '../../core/calls/call';
 import { DETACHED_CALLS } from '../../core/calls/open-calls';
 import { endingOfUnanswered } from '../../core/calls/unfinished';
 import type { Candidate } from '../../core/catalog/catalog';
+import { declaredFacts, regionText } from '../../core/catalog/facts';
 import type { Gateway } from '../../core/gateway/gateway';
 import { definePolicy } from '../../core/gateway/policy';
 import { AnswerRoom } from '../../core/http/buffered-bytes';
@@ -144,6 +145,12 @@ class CandidatesInTurn {
     const tookMs = Math.round(performance.now() - call.startedMs);
     if (answer.kind === 'body') call.facts.wholeMs = tookMs;
     if (answer.kind === 'stream') call.facts.firstTokenMs = tookMs;
+    return answer.kind === 'abandoned' ? { answer } : this.#from(answer);
+  }
+
+  /** Returns the answer of an upstream, and notes the region that is declared of it. */
+  #from(answer: Answer): Answered {
+    this.call.facts.region = regionText(declaredFacts(answer.candidate.model));
     return { answer };
   }
 
@@ -153,7 +160,7 @@ class CandidatesInTurn {
     if (this.#failed === undefined || failure.outcome !== 'not_translatable') this.#failed = { candidate, failure };
     const failed = this.#failed;
     const decision = attempts.decide(failed.failure, failed.candidate);
-    if (decision.do === 'relay' && attempts.relay !== undefined) return { answer: attempts.relay };
+    if (decision.do === 'relay' && attempts.relay !== undefined) return this.#from(attempts.relay);
     if (decision.do === 'relay' || decision.do === 'give-up') return this.#giveUp();
     return this.#take(await attempts.nextCandidate(decision, failed.candidate));
   }
@@ -163,7 +170,7 @@ class CandidatesInTurn {
     const { made, relay } = this.#attempts;
     const failed = this.#failed;
     if (failed?.failure.stillWorks) await chargeThought(call, failed.candidate, made, gateway);
-    if (!call.hasLeft && relay !== undefined && isForTheCaller(failed?.failure, settings)) return { answer: relay };
+    if (!call.hasLeft && relay !== undefined && isForTheCaller(failed?.failure, settings)) return this.#from(relay);
     relay?.chunks.cancel();
     if (call.hasLeft) throw new ClientLeft();
     if (this.#failures.length > 0) throw errorOfAll(made, this.#failures);

@@ -65,13 +65,18 @@ function textOf(token: JsonToken): string {
   return token.text() ?? token.head(MAX_TOKEN_TEXT_BYTES).slice(1).replaceAll('\\/', '/');
 }
 
+/** Returns whether a string in such a field is the content itself, not its address. */
+export function isContent(token: JsonToken, place: ContentPlace): boolean {
+  const head = token.head(MAX_TOKEN_TEXT_BYTES);
+  return DATA[place].test(head) || (place !== 'address' && BASE64.test(head));
+}
+
 /** Returns one check of addresses for all upstreams of a configuration, because a customer cannot choose which upstream or adapter serves a call. */
 export function openAddressGate(upstreams: readonly Pick<Upstream, 'url' | 'adapters'>[]): AddressGate {
   const opened = upstreams.flatMap(openedBy);
   return {
     problemOf: (token, place) => {
-      const head = token.head(MAX_TOKEN_TEXT_BYTES);
-      if (DATA[place].test(head) || (place !== 'address' && BASE64.test(head))) return undefined;
+      if (isContent(token, place)) return undefined;
       const text = textOf(token).trim();
       if (!WEB.test(text) || !URL.canParse(text)) return EXPECTED_IN[place];
       const url = new URL(text);

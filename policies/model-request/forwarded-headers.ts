@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 
 /** Headers that are never forwarded, whatever prefixes are configured: the client's credentials, its tags, and headers that apply to one hop only. */
 const KEPT_HERE =
-  /^(?:x-api-key|svc-key|authorization|cookie|proxy-.*|x-forwarded-.*|forwarded|host|connection|keep-alive|te|trailer|transfer-encoding|upgrade|content-length|content-encoding|accept-encoding|idempotency-key|x-svc-tags)$/;
+  /^(?:x-api-key|svc-key|authorization|cookie|proxy-.*|x-forwarded-.*|forwarded|host|connection|keep-alive|te|trailer|transfer-encoding|upgrade|content-length|content-encoding|accept-encoding|idempotency-key|x-svc-(?:require|tags))$/;
 
 /** Returns the client's headers that an upstream receives: content-type, accept, and those with a configured prefix. */
 export function headersForUpstreams(headers: IncomingHttpHeaders, prefixes: readonly string[]): Record<string, string> {

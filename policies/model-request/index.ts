@@ -2,9 +2,11 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { GatewayError } from '../../core/base/errors';
 import { DURATION, parseDuration } from '../../core/base/settings';
 import type { ModelRequest } from '../../core/calls/call';
+import { demandsIn, demandsUnder } from '../../core/calls/demanded';
 import { agentOf, sessionOf } from '../../core/calls/session-ids';
 import { type CallIds, type CallTags, tagsInHead, tagsText } from '../../core/calls/tags';
 import { UNPRICED_TOOLS } from '../../core/catalog/catalog';
+import type { Demands } from '../../core/catalog/demands';
 import { forEachProtocol } from '../../core/catalog/protocols';
 import { type CallWith, definePolicy } from '../../core/gateway/policy';
 import type { BodyLimits } from '../../core/http/read-body';
@@ -89,7 +91,7 @@ export default definePolicy({
         headers: Object.freeze(headersForUpstreams(headers, own.forwardHeaderPrefixes)),
         session,
         ids,
-        ...tagsIn(headers, ids),
+        ...givenIn(headers, ids),
       };
     });
     const settings: RequestSettings = {
@@ -123,6 +125,7 @@ export default definePolicy({
         facts.sessionId = head.ids.session;
         facts.agentId = head.ids.agent;
       }
+      facts.demands = demandsUnder(call.key.settings, head);
       if (head.fault !== undefined) throw head.fault;
       facts.tags = head.own;
       const request = new RequestReader(gateway, call, incoming, head, settings).read();
@@ -131,19 +134,20 @@ export default definePolicy({
   },
 });
 
-/** Returns the tags that a request's head gives, and all tags as the ledger gets them; `fault` is why the head's tags are refused. */
-function tagsIn(headers: IncomingHttpHeaders, ids: CallIds): HeadTags {
+/** Returns the tags and demands that a request's head gives, and all tags as the ledger gets them; `fault` is why they are refused. */
+function givenIn(headers: IncomingHttpHeaders, ids: CallIds): GivenByHead {
   try {
     const own = tagsInHead(headers);
-    return { own, text: tagsText(own, ids), fault: undefined };
+    return { own, text: tagsText(own, ids), demands: demandsIn(headers), fault: undefined };
   } catch (error) {
     if (!(error instanceof GatewayError)) throw error;
-    return { own: undefined, text: undefined, fault: error };
+    return { own: undefined, text: undefined, demands: undefined, fault: error };
   }
 }
 
-interface HeadTags {
+interface GivenByHead {
   readonly own: CallTags | undefined;
   readonly text: string | undefined;
+  readonly demands: Demands | undefined;
   readonly fault: GatewayError | undefined;
 }

@@ -93,6 +93,8 @@ export class CallObserver implements JsonObserver {
   readonly formedTools: FormedPlace[] = [];
   /** Items of the conversation that reference an item of an earlier answer to the same account. */
   readonly references: ItemPosition[] = [];
+  /** The first part or tool that may make the vendor keep content, fetch some or pass it on; undefined if none does. */
+  leaves: string | undefined;
   /** The kinds of objects that the vendor's tools may create; undefined if there are none. */
   makes: SharedObject[] | undefined;
 
@@ -250,6 +252,7 @@ export class CallObserver implements JsonObserver {
       return;
     }
     this.#endParts();
+    if (this.parts.takeLeaving()) this.leaves ??= this.#itemParam;
     if (!this.#rules.itemsAreParts) this.parts.endMessage(this.#itemStart, end);
     if (!this.#hasRole && !this.#rules.itemsAreParts) this.#invalid('.role', 'is missing');
     const { objection, isReference, refused } = this.parts;
@@ -319,7 +322,9 @@ export class CallObserver implements JsonObserver {
     this.toolOverheads += 1;
     this.parts.noteUnknown(`tools.${type === '' ? '(no type)' : type}`);
     this.openTools.push(place);
-    this.#addExtra({ name: UNKNOWN_TOOL, param: `tools[${place.index}].type` });
+    const param = `tools[${place.index}].type`;
+    this.leaves ??= param;
+    this.#addExtra({ name: UNKNOWN_TOOL, param });
   }
 
   /** Adds the cost of a tool in the top-level `tools` to the cost of the call. @param maxUses the use limit written in that tool */
@@ -352,6 +357,7 @@ export class CallObserver implements JsonObserver {
   /** Adds the cost of one tool to the cost of the call. @param maxUses the use limit written in the tool itself */
   #weighTool(rule: ToolRule, param: string, maxUses: MaxUses | undefined, canLimit = true): void {
     const { overheads, furtherPasses = 0, meter, isLimited, makes } = rule;
+    if (rule.leaves !== undefined) this.leaves ??= param;
     this.toolOverheads += overheads;
     if (meter === undefined) this.furtherPasses = Math.max(this.furtherPasses, furtherPasses);
     if (rule.class === 'outside') this.parts.isUnbounded = true;

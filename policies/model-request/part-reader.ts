@@ -6,7 +6,7 @@ import { type JsonWord, knownWord } from '../../core/http/json-words';
 import type { PartRule, RequestTable, SharedObject, ToolRule } from '../../core/protocols/request-table';
 import { itemsRule, REQUEST_TABLES, toolRow } from '../../core/protocols/request-tables';
 import type { ItemSpan } from '../../core/wire/body-edits';
-import { type AddressGate, type ContentPlace, FOREIGN_PROBLEM, isForeign } from './address-gate';
+import { type AddressGate, type ContentPlace, FOREIGN_PROBLEM, isContent, isForeign } from './address-gate';
 import {
   Frame,
   IN_CONTENT,
@@ -104,6 +104,8 @@ export class PartReader {
   /** Parts whose signature is valid only at the upstream that made it; undefined if there are none. */
   sealed: ItemSpan[] | undefined;
 
+  /** Whether a part of the current message or item may make the vendor keep content, fetch some or pass it on. */
+  #isLeaving = false;
   readonly #rules: PartRules;
   #images: Map<ImageDetail, number> | undefined;
   /** The number of parts in the current message, and the number of entries that `sealed` (parts valid only at one upstream) had before that message. */
@@ -214,6 +216,8 @@ export class PartReader {
       if (mayBe && isForeign(token)) frame.foreign = this.#refusal(depth, FOREIGN_PROBLEM);
       return;
     }
+    // An address where files and sounds may stand, which the vendor fetches. Parts with other addresses have cost rules of their own.
+    if (place !== 'address' && !isContent(token, place)) this.#isLeaving = true;
     const problem = frame.refused === undefined ? this.#rules.gate.problemOf(token, place) : undefined;
     if (problem !== undefined) frame.refused = this.#refusal(depth, problem);
   }
@@ -329,6 +333,7 @@ export class PartReader {
   #untyped(frame: Frame, depth: number): void {
     if (depth !== this.#rules.places.part) {
       this.isUnbounded ||= frame.hasSource;
+      this.#isLeaving ||= frame.hasSource;
       return;
     }
     const word = frame.untyped && this.#rules.words.get(frame.untyped);
@@ -346,6 +351,7 @@ export class PartReader {
     const rule = plain ?? sources?.get(frame.source ?? NO_SOURCE);
     if (rule === undefined || frame.isAmbiguous) {
       this.isUnbounded = true;
+      this.#isLeaving = true;
       if (this.#rules.places.areItems) this.objection ??= AMBIGUOUS;
       return;
     }
@@ -364,6 +370,7 @@ export class PartReader {
 
   #count(rule: PartRule, frame: Frame): void {
     const { dataBytes, isNoImage } = frame;
+    this.#isLeaving ||= rule.leaves !== undefined;
     if (rule.counts === 'image') this.#image(frame);
     else if (rule.counts === 'imageByUrl' && isNoImage) this.isUnbounded = true;
     else if (rule.counts === 'imageByUrl') this.imagesByUrl += 1;
@@ -384,7 +391,15 @@ export class PartReader {
 
   #unknown(frame: Frame): void {
     this.isUnbounded = true;
+    this.#isLeaving = true;
     this.noteUnknown(`content.${frame.unknownType ?? '(no type)'}`);
+  }
+
+  /** Returns whether a part since the last call of this function may make the vendor keep content, fetch some or pass it on. */
+  takeLeaving(): boolean {
+    const isLeaving = this.#isLeaving;
+    this.#isLeaving = false;
+    return isLeaving;
   }
 
   noteUnknown(name: string): void {

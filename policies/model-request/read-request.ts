@@ -9,6 +9,7 @@ import type { ModelRequest } from '../../core/calls/call';
 import { readOnce } from '../../core/calls/read-once';
 import { namedInMetadata } from '../../core/calls/session-ids';
 import { type CallIds, type CallTags, tagsText, tagValue } from '../../core/calls/tags';
+import type { Demands } from '../../core/catalog/demands';
 import { operationOf, type Protocol } from '../../core/catalog/protocols';
 import type { Gateway } from '../../core/gateway/gateway';
 import type { CallWith } from '../../core/gateway/policy';
@@ -51,6 +52,8 @@ interface HeadMeaning {
   readonly own: CallTags | undefined;
   /** All tags that the head alone gives, as of `tagsText`. */
   readonly text: string | undefined;
+  /** What the client demands of the upstreams that may serve the call. */
+  readonly demands: Demands | undefined;
 }
 
 /** Reads one request. It does not wait if the whole body has already arrived. */
@@ -102,7 +105,7 @@ export class RequestReader {
   #requestOf(chunks: readonly Buffer[], fields: CheckedFields, kept: PinnedForCall | undefined): ModelRequest {
     const { gateway, call, request, settings } = this;
     const { prefixes, refusesUnpriced, isolatesCaches } = settings;
-    const { headers } = this.head;
+    const { headers, demands } = this.head;
     const { protocol } = call;
     const operation = operationOf(call.path);
     const { weighed } = fields;
@@ -131,6 +134,8 @@ export class RequestReader {
       refusesUnpriced,
       inputs: inputs?.count,
       kept: kept?.place,
+      demands,
+      leaves: weighed.leaves ?? observer.leaves,
       session,
       endUser,
       tags: this.#tags(session, endUser),

@@ -23,9 +23,11 @@ export function notSupported(param: string, message: string): GatewayError {
   return fail('NOT_SUPPORTED', { param, message, status: 400 });
 }
 
-/** Members in the request tables (the known members of each protocol) that influence the cost or have checked values. */
+/** Members in the request tables (the known members of each protocol) that influence the cost or what a vendor keeps, or have checked values. */
 const DECIDING = Object.values(REQUEST_TABLES).flatMap(({ members }) =>
-  Object.entries(members).flatMap(([name, row]) => (row.class === 'free' && row.is === undefined ? [] : [name])),
+  Object.entries(members).flatMap(([name, { class: of, is, leaves }]) =>
+    of === 'free' && is === undefined && leaves === undefined ? [] : [name],
+  ),
 );
 
 /**

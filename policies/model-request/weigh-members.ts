@@ -39,6 +39,8 @@ export interface ClassifiedMembers {
   toolUses: ToolUse[] | undefined;
   /** Things that the vendor charges separately but does not count in uses; undefined if there are none. */
   extras: Extra[] | undefined;
+  /** The first member that may make the vendor keep content, fetch some or pass it on; undefined if none does. */
+  leaves: string | undefined;
 }
 
 /** An object named in the body that must belong to the account of the call. */
@@ -76,10 +78,12 @@ export function weighMembers(
     common: undefined,
     toolUses: undefined,
     extras: undefined,
+    leaves: undefined,
   };
   const table = REQUEST_TABLES[protocol];
   for (const name of names) {
     const row = memberRow(table, name);
+    if (weighed.leaves === undefined && mayLeave(name, row, texts.get(name), settings)) weighed.leaves = name;
     if (row?.adds !== undefined) weighed.adding[row.adds] = name;
     if (row === undefined)
       weighUnknown(name, repeated?.has(name) === true ? undefined : texts.get(name), settings, weighed);
@@ -91,6 +95,23 @@ export function weighMembers(
   if (keepsAnswers !== undefined && texts.get(keepsAnswers.unless) !== 'false')
     weighed.makes = [...(weighed.makes ?? []), keepsAnswers.kind];
   return weighed;
+}
+
+/**
+ * Returns whether a member may make the vendor keep content, fetch some or pass it on. A member that the gateway does not know may, unless
+ * the operator knows it.
+ */
+function mayLeave(
+  name: string,
+  row: MemberRow | undefined,
+  text: string | undefined,
+  { freeMembers }: MemberSettings,
+): boolean {
+  if (row === undefined) return !freeMembers.has(name);
+  if (row.leaves === undefined || text === 'null') return false;
+  if (text === undefined) return true;
+  const value: unknown = JSON.parse(text);
+  return !isFree(row, value) && row.staysWith?.includes(value) !== true;
 }
 
 function weighKnown(

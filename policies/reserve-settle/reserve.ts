@@ -164,13 +164,14 @@ function wantedFor(
   return { request, candidates, priceOf, wholeE8, minE8 };
 }
 
-/** Caches the newer settings of a key in this process and returns them. Throws if they do not allow the call. */
+/** Caches the newer settings of a key in this process, routes the call by them, and returns them. Throws if they do not allow the call. */
 function learn(gateway: Gateway, call: PayingCall, settings: KeySettings): KeySettings {
-  gateway.keys.remember(call.key, settings);
+  Object.assign(call, { key: gateway.keys.remember(call.key, settings) });
   if (!isAllowed(gateway.catalog, askedFor(gateway, call), settings.allowedModels))
     throw fail('MODEL_NOT_ALLOWED', { param: 'model' });
   const untagged = missingTag(settings.requiredTags, call.request.tags);
   if (untagged !== undefined) throw untagged;
+  call.reroute?.(settings);
   return settings;
 }
 
@@ -250,11 +251,12 @@ function invalid(): GatewayError {
   return fail('IDEMPOTENCY_KEY_INVALID', { param: IDEMPOTENCY_HEADER, message });
 }
 
-/** Returns the hash of the body's bytes and the address. The host counts only for a direct route, because a gateway may have several hosts. */
+/** Returns the hash of the body's bytes, the address and the client's demands. The host counts only for a direct route, because a gateway may have several hosts. */
 function hashOfCall({ protocol, path, request }: PayingCall, message: IncomingMessage): string {
   const host = hostOf(message);
   const digest = createHash('sha256');
-  digest.update(`${protocol} ${isDirectHost(host) ? host : ''} ${path} ${request.query}\n`);
+  const demands = request.demands === undefined ? '' : ` ${request.demands.text}`;
+  digest.update(`${protocol} ${isDirectHost(host) ? host : ''} ${path} ${request.query}${demands}\n`);
   for (const chunk of request.body.chunks) digest.update(chunk);
   return digest.digest('base64url');
 }

@@ -4,7 +4,9 @@ import { NewIds } from '../../core/calls/new-ids';
 import { type RecordedUsage, recordAfterHold } from '../../core/calls/usage-record';
 import type { VendorResource } from '../../core/calls/vendor-resources';
 import { upstreamPrice } from '../../core/catalog/customer-prices';
-import { outputTokens, totalInputTokens } from '../../core/catalog/usage';
+import { isOutside } from '../../core/catalog/demands';
+import { outputTokens, reportedRegion, totalInputTokens } from '../../core/catalog/usage';
+import { raiseForeignRegion } from '../../core/events/upstream-events';
 import type { Gateway } from '../../core/gateway/gateway';
 import {
   type Charged,
@@ -85,6 +87,14 @@ export function openReservation(
     for (const doubt of doubts) if (!flags.includes(doubt)) flags.push(doubt);
     if (candidate.dialect !== undefined) flags.push('translated');
     if (call.facts.weakened.length > 0) flags.push('weakened');
+    const region = reportedRegion(usage);
+    const { demands } = call.facts;
+    if (region !== undefined && demands !== undefined && isOutside(demands, region)) {
+      flags.push('region');
+      const { name: upstream } = candidate.upstream;
+      const answer = { requestId: call.id, accountId, upstream, region, demands: demands.text };
+      raiseForeignRegion(gateway.database, gateway.log, answer);
+    }
     const record = recordOf({ billing, usage: recordedUsage(charged), flags, excessE8 });
     // A suspect usage report must not use up the API key's token limit.
     const tokens = isSuspect ? Math.min(tokensUsed(ending), tokensFor(request, call.candidates)) : tokensUsed(ending);

@@ -2,6 +2,7 @@ import { drawFor, textHash } from '../../core/catalog/affinity';
 import { type Candidate, isLast } from '../../core/catalog/catalog';
 import type { AnswerKind, ModelGauge } from '../../core/health/gauge';
 import type { UpstreamHealth } from '../../core/health/health';
+import { lacksOf } from '../../core/protocols/needs';
 import type { RankingQuery, Strategy } from './strategies';
 
 /** The candidates of a model in a pipeline, each with its gauge (the measurements of the model there). It is built once per configuration. */
@@ -11,6 +12,11 @@ export interface CandidateSet {
   readonly hashes: readonly number[];
   /** For each candidate: whether it ranks behind the others, because its calls are translated. */
   readonly last: readonly boolean[];
+  /** For each candidate, what it lacks by its facts, as bits of core/protocols/needs.ts; and what any of them lacks. */
+  readonly lacks: readonly number[];
+  readonly lacking: number;
+  /** The different sizes of the candidates' context windows, in ascending order. */
+  readonly contexts: readonly number[];
   /** The names of upstreams that are tried before all others, unless they may not be tried or must rest after a Retry-After. */
   readonly first?: ReadonlySet<string> | undefined;
 }
@@ -24,9 +30,29 @@ export function openCandidateSet(
     candidates,
     gauges: candidates.map((each) => health.gauge(each)),
     hashes: candidates.map(({ upstream }) => textHash(upstream.name)),
-    last: candidates.every(isLast) ? candidates.map(() => false) : candidates.map(isLast),
+    ...derivedFrom(candidates),
     first: first && new Set(first),
   };
+}
+
+function derivedFrom(candidates: readonly Candidate[]): Pick<CandidateSet, 'last' | 'lacks' | 'lacking' | 'contexts'> {
+  const lacks = candidates.map(({ model }) => lacksOf(model));
+  return {
+    last: candidates.every(isLast) ? candidates.map(() => false) : candidates.map(isLast),
+    lacks,
+    lacking: lacks.reduce((all, each) => all | each, 0),
+    contexts: [...new Set(candidates.map(({ model }) => model.context))].sort((one, other) => one - other),
+  };
+}
+
+/** Returns the candidates of a set for whose index `isIn` is true; the set itself if that is so for all. */
+export function subsetOf(set: CandidateSet, isIn: (index: number) => boolean): CandidateSet {
+  const indexes = [...set.candidates.keys()].filter(isIn);
+  if (indexes.length === set.candidates.length) return set;
+  const pick = <T>(all: readonly T[]) => indexes.map((at) => all[at] as T);
+  const candidates = pick(set.candidates);
+  const { gauges, hashes, first } = set;
+  return { candidates, gauges: pick(gauges), hashes: pick(hashes), ...derivedFrom(candidates), first };
 }
 
 export interface RoutingChoice {

@@ -1,5 +1,5 @@
-import type { CallKey } from '../../core/accounts/identify';
-import type { Mirror, ModelRequest } from '../../core/calls/call';
+import type { Mirror } from '../../core/calls/call';
+import type { Narrowing } from '../../core/calls/demanded';
 import type { Candidate, Model } from '../../core/catalog/catalog';
 import { normaliseModelName } from '../../core/catalog/model-names';
 import type { Protocol } from '../../core/catalog/protocols';
@@ -8,11 +8,14 @@ import type { Gateway } from '../../core/gateway/gateway';
 import type { JoiningCall, LiveRollouts, RolloutPart } from '../../core/rollouts/live-rollouts';
 import type { Rollout } from '../../core/rollouts/rollout';
 import { type CandidateSet, choose, openCandidateSet, type RankingInput, type RoutingChoice } from './choose';
+import { allowedOf, fittingOf } from './narrow';
 
 /** A model and the candidates that may serve its calls. */
 export interface ModelRoute {
   readonly model: Model;
   readonly set: CandidateSet;
+  /** The candidates before demands and the needs of the body narrow them to `set`. */
+  readonly all: CandidateSet;
 }
 
 /** The route of one call. `variants`: the routes with and without a rollout's change, if a rollout applies to the call. */
@@ -28,11 +31,9 @@ interface CallVariants {
   readonly treatment: ModelRoute;
 }
 
-type RoutedCall = JoiningCall & { readonly key: CallKey; readonly request: ModelRequest };
-
 const OTHER_VERSION = '';
 
-type RouteOf = (request: Pick<ModelRequest, 'protocol' | 'headers' | 'operation'>) => ModelRoute;
+type RouteOf = (narrowing: Narrowing) => ModelRoute;
 
 /** The two variants of a rollout for calls of one model. */
 interface RolloutVariants {
@@ -49,7 +50,7 @@ interface Variant {
 }
 
 /** Returns a function that decides whether a pipeline may call a candidate; `*` allows all upstreams. */
-export function mayAsk(upstreams: readonly string[]): (candidate: Candidate) => boolean {
+export function mayAsk(upstreams: readonly string[]): (candidate: Pick<Candidate, 'upstream'>) => boolean {
   return upstreams.includes('*') ? () => true : ({ upstream }) => upstreams.includes(upstream.name);
 }
 
@@ -57,7 +58,7 @@ export function mayAsk(upstreams: readonly string[]): (candidate: Candidate) => 
 export function openRoutes(
   gateway: Gateway,
   upstreams: readonly string[],
-): (call: RoutedCall, asked: Model) => TakenRoute {
+): (call: JoiningCall, asked: Model, narrowing: Narrowing) => TakenRoute {
   const { catalog, rollouts, health } = gateway;
   const isNamed = mayAsk(upstreams);
   const declared = new Set(catalog.upstreams.flatMap(({ versions }) => [...(versions ?? [])]));
@@ -75,11 +76,13 @@ export function openRoutes(
         ({ upstream, dialect }) =>
           !without.includes(upstream.name) && (dialect !== undefined || takesVersion(upstream, version)),
       );
-    return { model, set: openCandidateSet(candidates, health, first) };
+    const set = openCandidateSet(candidates, health, first);
+    return { model, set, all: set };
   };
   const routesOf = (variant: Variant): RouteOf => {
     const known = new Map<string, ModelRoute>();
-    return (request) => {
+    return (narrowing) => {
+      const { request } = narrowing;
       const { protocol } = request;
       const version = declared.size === 0 ? undefined : versionOf(request);
       // All protocol versions that no upstream declares share one route. Otherwise clients could fill the memory by naming ever new versions.
@@ -89,24 +92,26 @@ export function openRoutes(
       const name = counted === undefined ? protocol + operation : `${protocol}${operation} ${counted}`;
       const route = known.get(name) ?? open(variant, protocol, counted, operation === '');
       known.set(name, route);
-      return route;
+      const { all } = route;
+      const set = fittingOf(allowedOf(all, narrowing, catalog), request);
+      return set === all ? route : { model: route.model, set, all };
     };
   };
   const variantsOf = allVariants(gateway, routesOf);
   const plain = new Map<Model, RouteOf>();
-  const plainRoute = (model: Model, request: ModelRequest): ModelRoute => {
+  const plainRoute = (model: Model, narrowing: Narrowing): ModelRoute => {
     const known = plain.get(model) ?? routesOf({ model });
     plain.set(model, known);
-    return known(request);
+    return known(narrowing);
   };
 
-  return (call, asked) => {
-    const { request } = call;
+  return (call, asked, narrowing) => {
+    const { request } = narrowing;
     const variants = variantsOf.get(asked)?.find(({ concerns }) => concerns(request.modelRequested));
-    if (variants === undefined) return plainRoute(asked, request);
-    const control = variants.control(request);
-    const treatment = variants.treatment(request);
-    // The rollout does not compare a call that the treatment cannot serve.
+    if (variants === undefined) return plainRoute(asked, narrowing);
+    const control = variants.control(narrowing);
+    const treatment = variants.treatment(narrowing);
+    // The rollout does not compare a call that the treatment cannot serve, or may not because of the call's demands.
     if (isSame(control.set, treatment.set)) return control;
     const { rollout } = variants;
     const part = rollouts.join(rollout, call);
@@ -140,12 +145,13 @@ function isAsked({ candidates, first }: CandidateSet, { order: [foremost] }: Rou
 
 /** Returns the first candidate of the treatment group if this call is mirrored to it; undefined otherwise. */
 export function mirrorOf(
-  { rollout, part, treatment: { model, set } }: CallVariants,
+  { rollout, part, treatment }: CallVariants,
   rollouts: LiveRollouts,
   inputOf: (route: ModelRoute) => RankingInput,
 ): Mirror | undefined {
   if (!rollouts.isMirrored(rollout, part)) return undefined;
-  const choice = choose(set, inputOf({ model, set }));
+  const { set } = treatment;
+  const choice = choose(set, inputOf(treatment));
   // If the treatment's upstream is ejected or disabled, the call is not mirrored.
   if (!isAsked(set, choice)) return undefined;
   return { candidate: set.candidates[choice.order[0] as number] as Candidate, part };

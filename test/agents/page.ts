@@ -84,6 +84,10 @@ Agents ask for up to 128,000 tokens of output in every turn, and all of it is he
 ### Tags
 
 \`X-SVC-Tags: project=alpha,customer=4711\` says for whom a call is ([contract](contract.md#42-what-reaches-the-upstream)): records, totals and budgets tell these calls apart. SDKs take headers for all calls (\`defaultHeaders\`, in Python \`default_headers\`) or for one (\`headers\`, \`extra_headers\`); Claude Code takes \`ANTHROPIC_CUSTOM_HEADERS="X-SVC-Tags: project=alpha"\`. The end user stands in the body: \`metadata.user_id\`, \`safety_identifier\` or \`user\`.
+
+### Where calls go
+
+A client that can send headers demands regions, retention or prices with \`X-SVC-Require\` ([demands](routing.md#where-a-call-may-go)), such as \`ANTHROPIC_CUSTOM_HEADERS="X-SVC-Require: region=eu; trains=no"\`. For all others the operator sets \`require\` of the key. Tools that run at the vendor, such as web search, are then refused, as are images by address.
 `;
 
 const UNTRIED = `### Cursor, Cline

@@ -10,7 +10,10 @@ import { messagesAnswer, responsesAnswer } from '../support/upstream';
 
 /** A customer's values, by their names in the paths of routes. */
 type Customer = Readonly<
-  Record<'accountId' | 'keyId' | 'teamId' | 'budgetId' | 'invitationId' | 'userId' | 'requestId' | 'key', string>
+  Record<
+    'accountId' | 'keyId' | 'teamId' | 'budgetId' | 'invitationId' | 'webhookId' | 'userId' | 'requestId' | 'key',
+    string
+  >
 >;
 
 /** A customer with a sandbox and a response that the vendor keeps. */
@@ -26,6 +29,9 @@ interface Example {
   /** Why these tests cannot change anything by the route, and which test looks for its audit row. */
   readonly unchanged?: string;
 }
+
+const NO_ID = '00000000-0000-7000-8000-000000000000';
+const WEBHOOK = 'https://example.com/webhooks';
 
 /**
  * Requests that make each changing route of the admin listener change something. A route without an entry fails the test that
@@ -63,10 +69,20 @@ const CHANGES: Readonly<Record<string, Example>> = {
   'POST /admin/v1/accounts/{accountId}/budgets': { body: { scope: 'account', window: 'week', limitUsd: '1' } },
   'PATCH /admin/v1/budgets/{budgetId}': { body: { limitUsd: '2' } },
   'DELETE /admin/v1/budgets/{budgetId}': {},
+  'POST /admin/v1/accounts/{accountId}/webhooks': { body: { url: WEBHOOK } },
+  'PATCH /admin/v1/webhooks/{webhookId}': { body: { status: 'disabled' } },
+  'DELETE /admin/v1/webhooks/{webhookId}': {},
+  'POST /admin/v1/webhooks/{webhookId}/rotate': { body: { graceSeconds: 60 } },
+  'POST /admin/v1/webhooks/{webhookId}/test': { body: {} },
+  'POST /admin/v1/webhooks/{webhookId}/deliveries/{deliveryId}/redeliver': {
+    body: {},
+    path: { deliveryId: NO_ID },
+    unchanged: 'nothing was delivered; test/plugins/alerts.test.ts repeats a delivery',
+  },
   'POST /admin/v1/users/{userId}/sign-in-link': { body: {} },
   'POST /admin/v1/tokens': { body: { name: 'new', role: 'read', expiresAt: null } },
   'DELETE /admin/v1/tokens/{tokenId}': {
-    path: { tokenId: '00000000-0000-7000-8000-000000000000' },
+    path: { tokenId: NO_ID },
     unchanged: 'no token is known by that id; test/gateway/operator-tokens.test.ts revokes one',
   },
   'POST /admin/v1/config/reload': { body: {} },
@@ -132,6 +148,11 @@ const QUERIES: readonly (readonly [RegExp, string])[] = [
   [/\/audit$/, '?kind=events'],
 ];
 
+/** Queries for the routes of operators that require one. */
+const ADMIN_QUERIES: Readonly<Record<string, (of: SandboxOwner) => string>> = {
+  'GET /admin/v1/usage/report': ({ accountId }) => `?account=${accountId}&where=region%3Deu`,
+};
+
 /** Routes whose id is that of a response. */
 const RESPONSES = /\/v1\/responses\//;
 
@@ -175,7 +196,7 @@ describe("the gateway's own API", () => {
     await vendor.close();
   });
 
-  /** Makes a customer with an account, a key, a team, a budget and an invitation but no user, because hashing passwords is slow. */
+  /** Makes a customer with an account, a key, a team, a budget, an invitation and a webhook but no user, because hashing passwords is slow. */
   async function newcomer(): Promise<Customer> {
     const of = await gateway.newCustomer('5');
     const path = `/admin/v1/accounts/${of.accountId}`;
@@ -186,8 +207,9 @@ describe("the gateway's own API", () => {
       email: `invited-${invited}@example.com`,
       role: 'member',
     });
+    const webhook = await gateway.admin('POST', `${path}/webhooks`, { url: WEBHOOK });
     const ids = { teamId: team.json.id, budgetId: budget.json.id, invitationId: invitation.json.id };
-    return { ...of, ...ids, userId: '', requestId: '' };
+    return { ...of, ...ids, webhookId: webhook.json.id, userId: '', requestId: '' };
   }
 
   async function customer(): Promise<Customer> {
@@ -267,7 +289,7 @@ describe("the gateway's own API", () => {
       it(`demands the admin token on the admin listener, and answers 404 on the public one: ${nameOf(route)}`, async () => {
         const { method } = route;
         const example = CHANGES[nameOf(route)];
-        const path = fill(route.path, { ...of, name: 'one', revision: '1', ...example?.path });
+        const path = fill(route.path, { ...owner, ...of, name: 'one', revision: '1', ...example?.path });
         const sent = { method, ...(example?.body === undefined ? {} : { body: example.body }) };
         const token = `Bearer ${gateway.adminToken}`;
         const before = await audited();
@@ -297,7 +319,8 @@ describe("the gateway's own API", () => {
     // A gateway with files has no revision; test/long/configuration-revisions.test.ts has one.
     for (const route of adminRoutes.filter(({ method, path }) => method === 'GET' && !path.includes('{revision}'))) {
       it(`answers in the declared shape: ${nameOf(route)}`, async () => {
-        const answer = await gateway.admin('GET', fill(route.path, { ...owner, name: 'one' }));
+        const query = ADMIN_QUERIES[nameOf(route)]?.(owner) ?? '';
+        const answer = await gateway.admin('GET', fill(route.path, { ...owner, name: 'one' }) + query);
         assert.equal(answer.status, 200, answer.text);
         expectDeclared(route, answer);
       });
@@ -366,7 +389,7 @@ describe("the gateway's own API", () => {
 
     for (const [route, body] of withBody) {
       it(`refuses an unknown field and names it: ${nameOf(route)}`, async () => {
-        const path = fill(route.path, { ...owner, name: 'one', revision: '1' });
+        const path = fill(route.path, { ...owner, name: 'one', revision: '1', deliveryId: NO_ID });
         const before = await audited();
         for (const field of ['balance', 'accountId', 'role']) {
           const sent = { ...body, [field]: '1' };
@@ -378,7 +401,7 @@ describe("the gateway's own API", () => {
       });
 
       it(`accepts JSON only: ${nameOf(route)}`, async () => {
-        const path = fill(route.path, { ...owner, name: 'one', revision: '1' });
+        const path = fill(route.path, { ...owner, name: 'one', revision: '1', deliveryId: NO_ID });
         const before = await audited();
         for (const type of ['text/plain', 'application/x-www-form-urlencoded', 'application/jsonp']) {
           const { status, json } = await ask(route, path, { ...body, balance: '1' }, { 'content-type': type });
@@ -413,7 +436,7 @@ describe("the gateway's own API", () => {
     const lists = [...adminRoutes, ...keyRoutes].filter(({ method, query }) => method === 'GET' && query !== undefined);
     for (const route of lists) {
       it(`never answers with a 5xx status: ${nameOf(route)}`, async () => {
-        const path = fill(route.path, { ...owner, name: 'one', revision: '1' });
+        const path = fill(route.path, { ...owner, name: 'one', revision: '1', deliveryId: NO_ID });
         const names = [...Object.keys(route.query ?? {}), ...(route.path === '/v1/sandboxes' ? ['metadata.a'] : [])];
         for (const filter of names.flatMap((name) => nonsense.map((value) => `?${name}=${value}`))) {
           const answer = await ask(route, path + filter);

@@ -125,6 +125,21 @@ describe('Responses that a vendor keeps', () => {
     expect((await gateway.balance(key)).availableUsd).to.equal(availableUsd);
   });
 
+  it('are not read where they no longer meet the demands of the account, but can be deleted', async () => {
+    const { key, id } = await newResponse();
+    const ask = (method: string, demands: string) =>
+      gateway.call(`/v1/responses/${id}`, { method, key, headers: { 'x-svc-require': demands } });
+    const refused = await ask('GET', 'retention=none');
+    expect([refused.status, refused.json.error.code]).to.deep.equal([400, 'NO_CANDIDATE_ALLOWED']);
+    expect(refused.json.error.details.excluded).to.deep.equal([
+      { upstream: 'acme', fact: 'retention', demanded: 'none', has: 'unknown' },
+    ]);
+    expect((await ask('GET', 'region')).json.error.param).to.equal('x-svc-require');
+    expect(asked()).to.equal(0);
+    expect((await ask('GET', 'max-input-price=0')).status).to.equal(200);
+    expect((await ask('DELETE', 'retention=none')).status).to.equal(200);
+  });
+
   it('can be read as many times per minute as their API key may make calls', async () => {
     const { key, id } = await newResponse(false, '10', { callsPerMinute: 3 });
     acme.always(respond({ body: { id } }));

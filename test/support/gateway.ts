@@ -25,6 +25,7 @@ interface TestModel {
   readonly translate?: string;
   readonly reasoning?: string;
   readonly mayAnswerWith?: Record<string, readonly string[]>;
+  readonly facts?: Readonly<Record<string, unknown>>;
   readonly tokenizerFactor?: number;
   readonly imageTokens?: number | Readonly<Record<string, number>>;
   readonly toolOverheadTokens?: number;
@@ -52,6 +53,7 @@ export interface TestEndpoint {
   readonly credentials?: readonly Readonly<Record<string, unknown>>[];
   readonly adapterSettings?: Readonly<Record<string, unknown>>;
   readonly reporting?: Readonly<Record<string, unknown>>;
+  readonly facts?: Readonly<Record<string, unknown>>;
   readonly models?: Readonly<Record<string, TestModel>>;
 }
 

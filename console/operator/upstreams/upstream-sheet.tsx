@@ -3,6 +3,7 @@ import { refetch } from '../../api';
 import { exactUsd, shortUsd } from '../../money';
 import { plural, showCount, showMaybe, showPercent } from '../../numbers';
 import { Dialog } from '../../parts/dialog';
+import { handlingOf, kindsOf, regionOf } from '../../parts/facts';
 import { Bone, Failed } from '../../parts/states';
 import { type Column, Table } from '../../parts/table';
 import { Amount, Badge, Fact, type Tone, UpstreamState, When } from '../../parts/values';
@@ -64,6 +65,14 @@ export function UpstreamSheet({ upstream, onClose }: { readonly upstream: Upstre
           rows={models}
           keyOf={({ name }) => name}
         />
+        <h3>Facts</h3>
+        <Table
+          caption="What is declared of its models"
+          look="small-table"
+          columns={FACT_COLUMNS}
+          rows={models}
+          keyOf={({ name }) => name}
+        />
         <Invoice name={upstream.name} />
       </div>
     </Dialog>
@@ -75,6 +84,14 @@ const PRICE_COLUMNS: readonly Column<Upstream['models'][number]>[] = [
   { title: 'Input', isNumber: true, cell: ({ pricePerMillion }) => <Amount usd={pricePerMillion.input} /> },
   { title: 'Output', isNumber: true, cell: ({ pricePerMillion }) => <Amount usd={pricePerMillion.output} /> },
   { title: 'Cache read', isNumber: true, cell: ({ pricePerMillion }) => <Amount usd={pricePerMillion.cacheRead} /> },
+];
+
+const FACT_COLUMNS: readonly Column<Upstream['models'][number]>[] = [
+  { title: 'Model', look: 'mono', cell: ({ name }) => name },
+  { title: 'Region', cell: ({ facts }) => regionOf(facts) },
+  { title: 'Data', cell: ({ facts }) => handlingOf(facts) },
+  { title: 'Reads', cell: ({ facts }) => kindsOf(facts.inputs) },
+  { title: 'Retires', cell: ({ facts }) => facts.retires },
 ];
 
 /** The panel that compares the vendor's usage report of yesterday with the gateway's records. */

@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks';
 import { exactUsd } from '../../money';
 import { plural, showPercent, showShortCount } from '../../numbers';
+import { handlingOf, regionOf } from '../../parts/facts';
 import { type Column, TablePanel } from '../../parts/table';
 import { Search } from '../../parts/toolbar';
 import { UpstreamState } from '../../parts/values';
@@ -29,6 +30,16 @@ const MODEL_COLUMNS: readonly Column<Model>[] = [
   { title: 'Cache write', isNumber: true, room: 'from-m', cell: price('cacheWrite') },
   { title: 'Context', isNumber: true, room: 'from-m', cell: ({ context }) => showShortCount(context) },
   { title: 'Max. output', isNumber: true, room: 'from-m', cell: ({ maxOutput }) => showShortCount(maxOutput) },
+  {
+    title: 'Region',
+    room: 'from-l',
+    look: 'quiet',
+    cell: ({ facts }) => (
+      <span title={facts.map((each) => `${each.upstream}: ${regionOf(each)}, ${handlingOf(each)}`).join('\n')}>
+        {[...new Set(facts.map(regionOf))].join(' or ')}
+      </span>
+    ),
+  },
   { title: 'Protocols', room: 'from-l', look: 'quiet', cell: ({ protocols }) => protocols.join(', ') },
   {
     title: 'Upstreams',

@@ -60,6 +60,8 @@ function Details({ record }: { readonly record: ExplainedRecord }) {
         <Fact name="Key">{record.keyName ?? record.keyId}</Fact>
         <Fact name="Call">{`${record.protocol}${record.stream ? ', streamed' : ''}`}</Fact>
         <Fact name="Strategy">{record.strategy ?? '–'}</Fact>
+        {record.region !== null && <Fact name="Region">{record.region.replaceAll(',', ', ')}</Fact>}
+        {record.demands !== null && <Fact name="Demands">{record.demands}</Fact>}
         <Fact name="Answered by">
           {record.source === 'provider' ? (record.upstream ?? '–') : `the gateway (${status})`}
         </Fact>
@@ -215,6 +217,7 @@ const FLAGS = {
     'The upstream reported more than the call allows, or counts that contradict others. The charge was limited to the hold.',
   translated: 'The call was translated, because the upstream does not speak its protocol.',
   weakened: 'The upstream could not be held to something that the request asked for, such as a strict schema.',
+  region: 'The upstream reported that it processed the call in another region than was demanded.',
 } as const;
 
 function Timing({ record: { firstTokenMs, responseTimeMs } }: { readonly record: ExplainedRecord }) {

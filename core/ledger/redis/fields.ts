@@ -52,9 +52,10 @@ function writeSettings({ rev: _rev, ...settings }: KeySettings): string {
 
 export function readSettings(rev: string, settings: string): KeySettings {
   const parsed: Omit<KeySettings, 'rev'> = JSON.parse(settings);
-  const { name, allowedModels, markup, access, teamId, memberId, requiredTags } = parsed;
+  const { name, allowedModels, markup, require, access, teamId, memberId, requiredTags } = parsed;
   return {
     ...{ rev: Number(rev), name, allowedModels, markup },
+    ...(require !== undefined && { require }),
     ...(access !== undefined && { access }),
     ...(teamId !== undefined && { teamId }),
     ...(memberId !== undefined && { memberId }),

@@ -43,7 +43,7 @@ const TOOL_SEARCH: ToolRow = {
   furtherPasses: PASSES_OF_A_LOOP,
   ...AT_VENDOR,
 };
-const WEB = { ...priced('runs at the vendor'), overheads: 1, isLimited: true, ...AT_VENDOR };
+const WEB = { ...priced('runs at the vendor'), leaves: 'fetch', overheads: 1, isLimited: true, ...AT_VENDOR } as const;
 const WEB_SEARCH: ToolRow = { ...WEB, meter: 'webSearch' };
 const WEB_FETCH: ToolRow = { ...WEB, meter: 'webFetch' };
 /** The additional cost of newer versions of the web tools, in which code filters the results. The filter runs the model again and creates a container. */
@@ -92,7 +92,11 @@ export const MESSAGES_TABLE: RequestTable = {
       ...refusedUnless([[]], 'asks for other models of its vendor'),
     },
     billing_policy: { ...priced('bills another party'), ...refused('is good at its vendor alone') },
-    web_search_options: { ...priced('searches have a price each'), ...refused('asks for searches at its vendor') },
+    web_search_options: {
+      ...priced('searches have a price each'),
+      leaves: 'fetch',
+      ...refused('asks for searches at its vendor'),
+    },
     context_management: {
       ...COMPACTION,
       isFree: onlyClears,
@@ -102,17 +106,20 @@ export const MESSAGES_TABLE: RequestTable = {
     compaction: { ...COMPACTION, ...refused('asks its vendor for a summary') },
     mcp_servers: {
       ...outside('the vendor asks these servers and runs the model on what they say'),
+      leaves: 'pass on',
       furtherPasses: PASSES_OF_A_LOOP,
       ...refusedUnless([[]], 'are asked by its vendor'),
     },
     thread: {
       ...kept('thread', 'a conversation at the vendor'),
+      leaves: 'keep',
       keeps: namedThread,
       freeValues: '{"type": "create"}',
       ...refused('names a conversation at its vendor'),
     },
     container: {
       ...kept('container', 'files and skills at the vendor'),
+      leaves: 'keep',
       keeps: namedContainer,
       ...refused('names files at its vendor'),
     },
@@ -136,7 +143,7 @@ export const MESSAGES_TABLE: RequestTable = {
     },
     tool_reference: { ...UNPACKED, ...carried('is a tool that a search at the client found, and is sent as text') },
     ...each({ ...TEXT_PART, ...refused('has no place in other dialects') }, 'search_result', 'browser_state'),
-    container_upload: { ...DOCUMENT.file, ...refused('names a file at its vendor') },
+    container_upload: { ...DOCUMENT.file, leaves: 'keep', ...refused('names a file at its vendor') },
     ...each(
       OF_VENDOR_TOOL,
       'server_tool_use',
@@ -163,6 +170,7 @@ export const MESSAGES_TABLE: RequestTable = {
     ...each(TOOLSET, 'computer_toolset_*', 'browser_toolset_*'),
     mcp_toolset: {
       ...outside('the vendor asks the MCP server'),
+      leaves: 'pass on',
       overheads: 0,
       furtherPasses: PASSES_OF_A_LOOP,
       ...AT_VENDOR,
@@ -174,12 +182,18 @@ export const MESSAGES_TABLE: RequestTable = {
     'web_fetch_*': { ...WEB_FETCH, ...FILTERING },
     'code_execution_*': {
       ...priced('runs at the vendor, which charges by the hour and reports no time'),
+      leaves: 'keep',
       overheads: 1,
       meter: 'codeExecution',
       ...FILTERING,
       ...AT_VENDOR,
     },
-    'advisor_*': { ...priced("runs at the vendor, at another model's price"), overheads: 1, ...AT_VENDOR },
+    'advisor_*': {
+      ...priced("runs at the vendor, at another model's price"),
+      leaves: 'pass on',
+      overheads: 1,
+      ...AT_VENDOR,
+    },
   },
   nested: {
     'messages[]': {

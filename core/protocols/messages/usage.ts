@@ -46,6 +46,9 @@ const readReport = usageReader({
 /** The tier, speed and region that the model's plain price covers. */
 const PLAIN = { tier: ['standard'], speed: ['standard'], geo: ['global', 'not_available'] } as const;
 
+/** What reports have instead of a region. */
+const NO_REGION = ['not_available'];
+
 const PIECES = ['webSearch', 'webFetch'] as const;
 
 /**
@@ -70,9 +73,11 @@ export function readMessagesUsage(message: JsonObject, isFinal: boolean): Usage 
       counts: isCredited ? asCacheReads(charged) : charged,
     };
   });
+  const region = unlessPlain(usage['inference_geo'], NO_REGION);
   const suspect = [...new Set([whole, ...reports].flatMap((report) => report.suspect ?? []))];
   return {
     passes,
+    ...(region !== undefined && { region }),
     ...(whole.reasoning !== undefined && { reasoning: whole.reasoning }),
     ...(isFinal && unknown !== undefined && { unknown }),
     ...(suspect.length > 0 && { suspect }),

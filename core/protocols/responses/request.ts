@@ -64,9 +64,15 @@ const FOUND: PartRow = {
 const IMAGES = { sources: { data: IMAGE.data, url: IMAGE.url, file_id: IMAGE.file } };
 
 const DEFINED: ToolRow = { ...AT_CLIENT, overheads: 0, ...carried('a tool') };
-const UNREPORTED: ToolRow = { ...priced('runs at the vendor, which reports no price'), overheads: 1, ...AT_VENDOR };
+const UNREPORTED: ToolRow = {
+  ...priced('runs at the vendor, which reports no price'),
+  leaves: 'keep',
+  overheads: 1,
+  ...AT_VENDOR,
+};
 const WEB_SEARCH = {
   ...priced('runs at the vendor'),
+  leaves: 'fetch',
   overheads: 1,
   meter: 'webSearch',
   isLimited: true,
@@ -188,7 +194,13 @@ export const RESPONSES_TABLE: RequestTable = {
     ...each(WEB_SEARCH, 'web_search', 'web_search_2025_08_26', 'web_search_preview', 'web_search_preview_2025_03_11'),
     file_search: { ...WEB_SEARCH, meter: 'fileSearch', names: 'vector_store' },
     code_interpreter: { ...codeInterpreter(WEB_SEARCH, UNREPORTED), ...AT_VENDOR },
-    mcp: { ...outside('the vendor asks the MCP server'), overheads: 1, isLimited: true, ...AT_VENDOR },
+    mcp: {
+      ...outside('the vendor asks the MCP server'),
+      leaves: 'pass on',
+      overheads: 1,
+      isLimited: true,
+      ...AT_VENDOR,
+    },
     ...each(UNREPORTED, 'image_generation', 'programmatic_tool_calling'),
   },
   nested: {
@@ -287,7 +299,7 @@ function searchForm({ execution }: JsonObject): string {
 
 /** Returns the rules for the code interpreter tool. Vendors price its container by memory size; the meter `codeInterpreter` prices the usual size, 1 GB. */
 function codeInterpreter(search: ToolRule, unpriced: ToolRule): FormedTool {
-  const usual: ToolRule = { ...search, meter: 'codeInterpreter' };
+  const usual: ToolRule = { ...search, leaves: 'keep', meter: 'codeInterpreter' };
   return {
     forms: {
       usual,

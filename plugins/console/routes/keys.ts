@@ -107,7 +107,8 @@ export function consoleKeyRoutes(
     }),
     sessionRoute('PATCH /console/api/keys/{keyId}', {
       roles: KEY_HOLDERS,
-      summary: 'Changes name, limits, models, team, member, required tags, expiry or addresses of a key; null removes.',
+      summary:
+        'Changes name, limits, models, team, member, required tags, demands, expiry or addresses of a key; null removes.',
       body: KEY_CHANGES,
       answers: SHOWN_KEY,
       errors: ['CONFLICT', 'LEDGER_UNAVAILABLE'],

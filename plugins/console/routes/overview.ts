@@ -5,6 +5,7 @@ import { sessionRoute } from '../../../core/api/json-routes';
 import type { Route } from '../../../core/api/route';
 import { RATES_PER_MILLION, showMaxRates } from '../../../core/api/show-price';
 import { callableIn, TIERS } from '../../../core/catalog/catalog';
+import { FACTS, showFacts } from '../../../core/catalog/facts';
 import { PROTOCOL_NAMES, PROTOCOLS } from '../../../core/catalog/protocols';
 import { isAnyHost, type PipelineSettings } from '../../../core/configuration/pipelines';
 import type { PluginGateway } from '../../../core/gateway/plugin-gateway';
@@ -40,6 +41,7 @@ function showCatalog(
         context: Math.max(...entries.map((entry) => entry.model.context)),
         maxOutput: Math.max(...entries.map((entry) => entry.model.maxOutput)),
         upstreams: entries.map(({ upstream }) => upstream.name),
+        facts: entries.map((entry) => showFacts(entry.upstream, entry.model)),
         pricePerMillion: showMaxRates(entries.map((entry) => customerPrices.priceOf(markup)(entry.model))),
       };
     }),
@@ -83,6 +85,7 @@ const CATALOG_FIELDS = {
       context: shape.integer,
       maxOutput: shape.integer,
       upstreams: shape.texts,
+      facts: listOf(FACTS),
       pricePerMillion: RATES_PER_MILLION,
     }),
   ),

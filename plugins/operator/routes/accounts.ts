@@ -7,7 +7,15 @@ import {
 } from '../../../core/accounts/accounts';
 import { addCredit } from '../../../core/accounts/credits';
 import { updateAccount } from '../../../core/accounts/keys';
-import { AMOUNT, readAmount, showUsd, TEXT } from '../../../core/api/fields';
+import {
+  AMOUNT,
+  REQUIRE_CHANGE,
+  readAmount,
+  readRequire,
+  SHOWN_REQUIRE,
+  showUsd,
+  TEXT,
+} from '../../../core/api/fields';
 import { adminRoute } from '../../../core/api/json-routes';
 import type { Route } from '../../../core/api/route';
 import { fail } from '../../../core/base/errors';
@@ -20,7 +28,8 @@ import { PAGE_READERS, pageOf, readText } from '../../../core/http/query';
 import { object, oneOf, orNull, pageShape, shape } from '../../../core/http/shape';
 
 /** Shows an account to operators. */
-function showAccount({ id, name, status, createdAt, excessE8, markup, balanceLowE8, money }: Account): object {
+function showAccount(account: Account): object {
+  const { id, name, status, createdAt, excessE8, markup, balanceLowE8, require, money } = account;
   return {
     id,
     name,
@@ -32,6 +41,7 @@ function showAccount({ id, name, status, createdAt, excessE8, markup, balanceLow
     excessUsd: showUsd(excessE8),
     markup: markup ?? null,
     balanceLowUsd: showUsd(balanceLowE8),
+    require: require ?? null,
   };
 }
 
@@ -59,6 +69,7 @@ const ACCOUNT = object({
     ...orNull(shape.usd),
     description: 'The account gets an event `balance.low` each time its balance falls below this; null for none.',
   },
+  require: SHOWN_REQUIRE,
 });
 
 /** @throws INVALID_FIELD if the markup is neither a factor nor a configured price list */
@@ -84,8 +95,13 @@ const ACCOUNT_CHANGES = {
   type: 'object',
   additionalProperties: false,
   minProperties: 1,
-  properties: { name: TEXT, markup: MARKUP_CHANGE, balanceLowUsd: { ...AMOUNT, type: ['string', 'null'] } },
-  example: { markup: '1.25' },
+  properties: {
+    name: TEXT,
+    markup: MARKUP_CHANGE,
+    balanceLowUsd: { ...AMOUNT, type: ['string', 'null'] },
+    require: REQUIRE_CHANGE,
+  },
+  example: { markup: '1.25', require: 'region=eu; trains=no' },
 } as const;
 
 /** The endpoints that set an account's status. They differ only in that status. */
@@ -127,12 +143,14 @@ export function accountRoutes(gateway: PluginGateway): readonly Route[] {
     }),
     adminRoute('PATCH /admin/v1/accounts/{accountId}', {
       role: 'write',
-      summary: 'Rename an account, or change the markup of its keys or the balance that counts as low; null removes.',
+      summary:
+        'Rename an account, or change the markup of its keys, their demands, or the balance that counts as low; null removes.',
       body: ACCOUNT_CHANGES,
       answers: SHOWN,
       errors: ['LEDGER_UNAVAILABLE'],
       handle: async ({ body: { balanceLowUsd, ...changes }, params, operator }) => {
         checkMarkup(gateway.catalog, changes.markup);
+        readRequire(changes.require);
         const balanceLowE8 =
           typeof balanceLowUsd === 'string' ? readAmount('balanceLowUsd', balanceLowUsd) : balanceLowUsd;
         return showAccount(

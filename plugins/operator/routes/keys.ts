@@ -78,7 +78,7 @@ export function operatorKeyRoutes(gateway: PluginGateway): readonly Route[] {
     adminRoute('PATCH /admin/v1/keys/{keyId}', {
       role: 'write',
       summary:
-        'Change name, limits, models, markup, team, member, required tags, expiry or addresses of a key; null removes.',
+        'Change name, limits, models, markup, team, member, required tags, demands, expiry or addresses of a key; null removes.',
       body: KEY_CHANGES,
       answers: SHOWN,
       errors: ['CONFLICT', 'LEDGER_UNAVAILABLE'],

@@ -7,7 +7,15 @@ import {
   type Team,
   updateTeam,
 } from '../../../core/accounts/teams';
-import { NOTHING, REQUIRED_TAGS, readRequiredTags, TEXT } from '../../../core/api/fields';
+import {
+  NOTHING,
+  REQUIRE_CHANGE,
+  REQUIRED_TAGS,
+  readRequire,
+  readRequiredTags,
+  SHOWN_REQUIRE,
+  TEXT,
+} from '../../../core/api/fields';
 import { adminRoute } from '../../../core/api/json-routes';
 import type { Route } from '../../../core/api/route';
 import type { PluginGateway } from '../../../core/gateway/plugin-gateway';
@@ -15,8 +23,9 @@ import { PAGE_READERS, pageOf } from '../../../core/http/query';
 import { listOf, object, orNull, pageShape, shape } from '../../../core/http/shape';
 import { restrictionOf } from './users-of-console';
 
-function showTeam({ id, accountId, name, members, requiredTags, createdAt }: Team): object {
-  return { id, accountId, name, members, requiredTags: requiredTags ?? null, createdAt: createdAt.toISOString() };
+function showTeam({ id, accountId, name, members, requiredTags, require, createdAt }: Team): object {
+  const required = { requiredTags: requiredTags ?? null, require: require ?? null };
+  return { id, accountId, name, members, ...required, createdAt: createdAt.toISOString() };
 }
 
 /** The result of `showTeam` in the OpenAPI document. */
@@ -26,6 +35,7 @@ const TEAM = object({
   name: shape.text,
   members: listOf(shape.uuid),
   requiredTags: orNull(shape.texts),
+  require: SHOWN_REQUIRE,
   createdAt: shape.time,
 });
 
@@ -41,7 +51,7 @@ const TEAM_CHANGES = {
   type: 'object',
   additionalProperties: false,
   minProperties: 1,
-  properties: { name: TEXT, requiredTags: { ...REQUIRED_TAGS, type: ['array', 'null'] } },
+  properties: { name: TEXT, requiredTags: { ...REQUIRED_TAGS, type: ['array', 'null'] }, require: REQUIRE_CHANGE },
   example: { requiredTags: ['customer', 'end_user'] },
 } as const;
 
@@ -76,12 +86,19 @@ export function teamRoutes(gateway: PluginGateway): readonly Route[] {
     }),
     adminRoute('PATCH /admin/v1/teams/{teamId}', {
       role: 'write',
-      summary: 'Rename a team or change its required tags; null removes them.',
+      summary: 'Rename a team, or change the required tags or the demands of its keys; null removes.',
       body: TEAM_CHANGES,
       answers: SHOWN,
       errors: ['CONFLICT', 'LEDGER_UNAVAILABLE'],
       handle: async ({ body, params, operator }) =>
-        showTeam(await updateTeam(gateway, params.teamId, wantedOf(body), operator.actor)),
+        showTeam(
+          await updateTeam(
+            gateway,
+            params.teamId,
+            { ...wantedOf(body), require: readRequire(body.require) },
+            operator.actor,
+          ),
+        ),
     }),
     adminRoute('DELETE /admin/v1/teams/{teamId}', {
       role: 'write',

@@ -5,6 +5,7 @@ import { PRICE_PER_MILLION, showPrice } from '../../../core/api/show-price';
 import { fail, type GatewayError } from '../../../core/base/errors';
 import { type MadeAttempt, recordedAttempt } from '../../../core/calls/made-attempt';
 import { callableIn, type ModelEntry, protocolsOf, TIERS, type Upstream } from '../../../core/catalog/catalog';
+import { FACTS, showFacts } from '../../../core/catalog/facts';
 import { PROTOCOL_NAMES, type Protocol, TRANSLATED } from '../../../core/catalog/protocols';
 import { askedWith, type Credential, REASONING_SETTINGS } from '../../../core/catalog/upstream';
 import type { PluginGateway } from '../../../core/gateway/plugin-gateway';
@@ -72,6 +73,7 @@ function showUpstream(upstream: Upstream, health: UpstreamHealth, disabled: Disa
       maxOutput: model.maxOutput,
       firstTokenMs: rounded(gauge.models.get(model.name)?.latencies.stream.value),
       wholeAnswerMs: rounded(gauge.models.get(model.name)?.latencies.whole.value),
+      facts: showFacts(upstream, model),
       pricePerMillion: showPrice(model.price),
     })),
   };
@@ -160,6 +162,7 @@ const UPSTREAM = object({
       maxOutput: shape.integer,
       firstTokenMs: orNull(shape.number),
       wholeAnswerMs: orNull(shape.number),
+      facts: FACTS,
       pricePerMillion: PRICE_PER_MILLION,
     }),
   ),

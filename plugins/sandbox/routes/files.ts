@@ -7,7 +7,7 @@ import { type ErrorCode, fail, GatewayError } from '../../../core/base/errors';
 import type { Settings } from '../../../core/base/settings';
 import type { AnswerRoom, BodyOwner } from '../../../core/http/buffered-bytes';
 import { answerRoomOf, readBytes, sendJson } from '../../../core/http/http';
-import { integerReader, type Reader, reader, readQuery, wordReader } from '../../../core/http/query';
+import { integerReader, reader, readQuery, required, wordReader } from '../../../core/http/query';
 import { listOf, object, oneOf, shape } from '../../../core/http/shape';
 import { findUnfinished, openRunning, operate, RUNNING_ERRORS, type RunningSandbox } from '../admission/access';
 import type { OperationType } from '../lifecycle/states';
@@ -39,16 +39,7 @@ const readPath = reader({ type: 'string', minLength: 1, description: PATH_MEANIN
   return text;
 });
 
-/** The `path` parameter, marked as required in OpenAPI. `requiredPath` rejects a request without it. */
-const PATH: { readonly path: Reader<string> } = {
-  path: Object.assign(reader(readPath.schema ?? {}, readPath), { isRequired: true as const }),
-};
-
-/** Returns the parameter `path`. @throws PATH_INVALID if the request has none */
-function requiredPath(path: string | undefined): string {
-  if (path === undefined) throw fail('PATH_INVALID', { param: 'path', message: 'path: expected a path' });
-  return path;
-}
+const PATH = { path: required(readPath, 'PATH_INVALID') };
 
 const LIST_FILTERS = { path: readPath, depth: integerReader(1, 100, { default: 2 }) };
 
@@ -133,8 +124,7 @@ export function fileRoutes(service: SandboxService): readonly Route[] {
       answers: { 200: { description: 'The file.', schema: FILE } },
       errors: FILE_ERRORS,
       handle: async (visit, request, response) => {
-        const { path: asked, encoding = 'utf8' } = readQuery(visit.query, READ_FILTERS);
-        const path = requiredPath(asked);
+        const { path, encoding = 'utf8' } = readQuery(visit.query, READ_FILTERS);
         const bytes = await withFiles(visit, request, 'FILE_READ', (running) =>
           readWhole(running, path, encoding, answerRoomOf(response)),
         );
@@ -146,7 +136,7 @@ export function fileRoutes(service: SandboxService): readonly Route[] {
       answers: { 204: { description: 'It is removed.' } },
       errors: FILE_ERRORS,
       handle: async (visit, request, response) => {
-        const path = requiredPath(readQuery(visit.query, PATH).path);
+        const { path } = readQuery(visit.query, PATH);
         await withFiles(visit, request, 'FILE_DELETE', ({ driver, reference }) => driver.files.remove(reference, path));
         response.writeHead(204).end();
       },
@@ -170,7 +160,7 @@ export function fileRoutes(service: SandboxService): readonly Route[] {
       answers: WRITTEN,
       errors: FILE_ERRORS,
       handle: async (visit, request, response) => {
-        const path = requiredPath(readQuery(visit.query, PATH).path);
+        const { path } = readQuery(visit.query, PATH);
         await requireFiles(visit);
         const bytes = await readUpload(request, visit);
         await withFiles(visit, request, 'FILE_WRITE', ({ driver, reference }) =>
@@ -184,7 +174,7 @@ export function fileRoutes(service: SandboxService): readonly Route[] {
       answers: { 200: { description: 'Its bytes.', schema: BYTES, mediaType: 'application/octet-stream' } },
       errors: FILE_ERRORS,
       handle: async (visit, request, response) => {
-        const path = requiredPath(readQuery(visit.query, PATH).path);
+        const { path } = readQuery(visit.query, PATH);
         const file = await withFiles(visit, request, 'FILE_READ', ({ driver, reference }) =>
           driver.files.read(reference, path),
         );

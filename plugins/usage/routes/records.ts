@@ -1,9 +1,11 @@
 import type { Knex } from 'knex';
+import { requireAccount } from '../../../core/accounts/accounts';
 import { restrictionOfKey } from '../../../core/accounts/member-keys';
 import { adminRoute, keyRoute } from '../../../core/api/json-routes';
 import type { AccountRoute, Route } from '../../../core/api/route';
 import { ATTEMPT_SHAPES, showAttempt } from '../../../core/catalog/attempt-fields';
-import { PAGE_READERS, pageOf, readQuery, readUuid } from '../../../core/http/query';
+import { readDemands } from '../../../core/catalog/demands';
+import { PAGE_READERS, pageOf, reader, readQuery, readTime, readUuid, required } from '../../../core/http/query';
 import { object, pageShape, shape } from '../../../core/http/shape';
 import { sendCsv } from '../export';
 import { filterReaders, listRecords, requireRecord, type UsageQueryContext } from '../query';
@@ -16,6 +18,7 @@ import {
   toRecordOfAccount,
   USAGE_RECORD,
 } from '../record';
+import { REPORT, readProof } from '../report';
 
 /** The endpoint that lists usage records, only those of the account that owns the API key. */
 export function listRecordsRoute(gateway: UsageQueryContext): Route {
@@ -72,6 +75,15 @@ async function listAttempts(database: Knex, requestId: string) {
   return rows.map(showAttempt);
 }
 
+const REPORT_READERS = {
+  account: required(readUuid),
+  where: required(
+    reader({ type: 'string', description: 'What must be true, in the grammar of `X-SVC-Require`.' }, readDemands),
+  ),
+  from: readTime,
+  to: readTime,
+};
+
 /** Lists the endpoints for operators: records of every account, or of the one in `account=`. Each record names its account. */
 export function adminUsageRoutes(gateway: UsageQueryContext): readonly Route[] {
   const { database } = gateway;
@@ -90,6 +102,16 @@ export function adminUsageRoutes(gateway: UsageQueryContext): readonly Route[] {
       answers: CSV,
       handle: ({ filters }, _request, response) =>
         sendCsv(response, database, filters, [...RECORD_COLUMNS, ...OPERATOR_COLUMNS], toRecordOfAccount),
+    }),
+    adminRoute('GET /admin/v1/usage/report', {
+      role: 'read',
+      summary: 'Whether every attempt at an upstream in a period met demands such as `region=eu; trains=no`.',
+      query: REPORT_READERS,
+      answers: { 200: { description: 'The report.', schema: REPORT } },
+      handle: async ({ filters: { account, where, ...period } }) => {
+        await requireAccount(database, account);
+        return readProof(database, { ...period, account, where });
+      },
     }),
     adminRoute('GET /admin/v1/usage/{requestId}', {
       role: 'read',

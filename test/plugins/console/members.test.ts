@@ -230,6 +230,7 @@ for (const name of ['Postgres', 'PGlite'] as const) {
           ['dailyLimit', null],
           ['callsPerMinute', 11],
           ['requiredTags', null],
+          ['require', null],
         ] as const)
           refusedWith(await change({ [field]: value, name: 'changed' }), 403, 'FORBIDDEN', field);
         const kept = made(await owner.get(`/keys/${id}`), 200);
