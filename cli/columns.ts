@@ -269,6 +269,29 @@ export const REVISION: Of<'GET /admin/v1/config/revisions'> = {
   note: ({ note }) => note,
 };
 
+export const PROPOSAL: Of<'GET /admin/v1/catalogue/proposals'> = {
+  ...same('id', 'source', 'status'),
+  created: ({ createdAt }) => createdAt,
+  'holds from': ({ holdsFrom }) => holdsFrom,
+  rows: ({ rows }) => rows.length,
+  stopped: ({ rows }) => rows.filter(({ state }) => state === 'stopped').length,
+  accepted: ({ rows }) => rows.filter(({ state }) => state === 'accepted').length,
+  gone: ({ gone }) => gone.length,
+};
+
+export const PROPOSAL_ROW: Columns<Answers['GET /admin/v1/catalogue/proposals/{proposalId}']['rows'][number]> = {
+  row: ({ id }) => id,
+  model: ({ upstream, model }) => `${upstream}/${model}`,
+  ...same('meter', 'old', 'new', 'state', 'guard'),
+};
+
+export const REPLAYED: Columns<Answers['GET /admin/v1/usage/replay']['items'][number]> = {
+  account: ({ accountId }) => accountId,
+  ...same('model', 'calls'),
+  'cost USD': ({ costUsd }) => costUsd,
+  'replayed USD': ({ replayedUsd }) => replayedUsd,
+};
+
 export const ACTIVE_REVISION: Of<'GET /admin/v1/config/revision'> = {
   ...same('revision', 'number', 'source', 'since'),
   'restart needed for': ({ restartNeeded }) => restartNeeded.join(', ') || null,

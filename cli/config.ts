@@ -89,7 +89,7 @@ function hasRefused({ failure }: NodeShape, number: number): boolean {
   return failure?.number != null && failure.number >= number;
 }
 
-interface ChangeOptions {
+export interface ChangeOptions {
   readonly yes?: true;
   readonly force?: true;
   readonly dryRun?: true;
@@ -97,7 +97,7 @@ interface ChangeOptions {
   readonly timeout: string;
 }
 
-type ChangeShape = Answers['POST /admin/v1/config/revisions'];
+type ChangeShape = Answers['POST /admin/v1/config/revisions'] & { readonly holdsFrom?: string };
 
 const CHANGE_COLUMNS: Columns<FactChange> = {
   WHAT: ({ what }) => what,
@@ -105,7 +105,7 @@ const CHANGE_COLUMNS: Columns<FactChange> = {
   AFTER: ({ after }) => after,
 };
 
-function withChangeOptions(command: Command): Command {
+export function withChangeOptions(command: Command): Command {
   return command
     .option('--yes', 'do not ask for confirmation')
     .option('--dry-run', 'only show what it would change')
@@ -115,7 +115,7 @@ function withChangeOptions(command: Command): Command {
 }
 
 /** Shows what a new configuration changes, asks for confirmation, applies it, and waits until every node has applied it. */
-async function changeConfiguration(
+export async function changeConfiguration(
   { client, output }: Session,
   path: string,
   body: object,
@@ -132,7 +132,9 @@ async function changeConfiguration(
     if (yes !== true) await confirm(output, APPLY);
     const sent = { ...body, force: force === true, ...(note !== undefined && { note }) };
     const match = { 'if-match': `"${plan.newest}"` };
-    ({ number } = await client.ask<ChangeShape & { number: number }>('POST', path, sent, match));
+    const change = await client.ask<ChangeShape>('POST', path, sent, match);
+    ({ number } = change);
+    if (number === null) return showWaiting(output, change);
     output.note(`Revision ${number} (${plan.revision}) is applied.`);
   }
   const { nodes, failed, silent } = await watchNodes({ client, output }, number, timeoutMs);
@@ -141,8 +143,13 @@ async function changeConfiguration(
   if (failed + silent > 0) throw new Failure(notEverywhere(number, plan.base.number, { failed, silent }));
 }
 
+async function showWaiting(output: Output, change: ChangeShape): Promise<void> {
+  if (output.json) return showText(output, change, []);
+  output.note(`It waits, and is applied to every node at ${change.holdsFrom}.`);
+}
+
 /** Runs the work. Prints every problem of a rejected configuration with its position. @throws Failure */
-async function withProblems<T>(output: Output, work: () => Promise<T>, file?: string): Promise<T> {
+export async function withProblems<T>(output: Output, work: () => Promise<T>, file?: string): Promise<T> {
   try {
     return await work();
   } catch (error) {
@@ -205,13 +212,14 @@ export const applyConfig: Verb = (noun, open) => {
     .requiredOption('--from <file>', 'the file, or - for standard input')
     .action(async ({ from, ...options }: ChangeOptions & { from: string }, command) => {
       const session = open(command);
-      const text = await read(from, session.output);
+      const text = await readFileOrInput(from, session.output);
       const change = () => changeConfiguration(session, '/config/revisions', { text }, options);
       await withProblems(session.output, change, from);
     });
 };
 
-async function read(from: string, output: Output): Promise<string> {
+/** Reads a file, or standard input for `-`. @throws Failure if the file cannot be read */
+export async function readFileOrInput(from: string, output: Output): Promise<string> {
   if (from === '-') return output.read();
   try {
     return await readFile(from, 'utf8');

@@ -3,6 +3,7 @@ import { ROLES } from '../core/operators/roles';
 import { MEMBER_ROLE_NAMES, MEMBER_ROLES } from '../core/sign-in/member-roles';
 import { credit, debit } from './adjustment';
 import { BUDGET_CHANGES, BUDGETS_OF_SCOPE, budgetChanges, NEW_BUDGET, newBudget } from './budget-fields';
+import { diffCatalogue } from './catalogue';
 import * as columns from './columns';
 import { type Verb, verb } from './command';
 import {
@@ -38,10 +39,10 @@ import {
 import verifyLedger from './ledger';
 import type { Output } from './output';
 import newPlugin from './plugin';
-import { checkPrices, updatePrices } from './prices';
+import { PROPOSAL_VERBS } from './proposals';
 import rolloutStatus, { pauseRollout, promoteRollout, resumeRollout, rollbackRollout } from './rollout';
 import recordUpstream from './upstreams';
-import { exportUsage, FILTERS, filtersOf, showTags, usageReport, usageTotals } from './usage';
+import { exportUsage, FILTERS, filtersOf, replayUsage, showTags, usageReport, usageTotals } from './usage';
 import { createUser, setPassword } from './users';
 
 const { ACCOUNT, BALANCE, KEY, USER, SANDBOX, ORPHAN, PLACE, UPSTREAM, TEST, ROLLOUT, RECORD, ATTEMPT } = columns;
@@ -531,6 +532,7 @@ export const NOUNS: Readonly<Record<string, Noun>> = {
         ATTEMPT,
       ),
       exportUsage,
+      replayUsage,
     ],
   },
   invoices: { summary: 'invoices of vendors, compared with the usage records', verbs: [fetchInvoice, compareInvoice] },
@@ -578,9 +580,9 @@ export const NOUNS: Readonly<Record<string, Noun>> = {
       }),
     ],
   },
-  prices: {
-    summary: 'published prices of vendors, compared with the configuration',
-    verbs: [checkPrices, updatePrices],
+  catalogue: {
+    summary: 'prices of public lists and vendors, compared with the configuration',
+    verbs: [...PROPOSAL_VERBS, diffCatalogue],
   },
   config: {
     summary: 'configuration files and applied revisions',

@@ -1,6 +1,7 @@
 import { Option } from 'commander';
 import type { Answers } from '../shapes/answers';
 import { withQuery } from './client';
+import { REPLAYED } from './columns';
 import type { Verb } from './command';
 import { Failure } from './failure';
 import { FROM, TO, toTime } from './key-fields';
@@ -110,5 +111,26 @@ export const usageReport: Verb = (noun, open) => {
       output.note(`${calls} calls, ${attempts} attempts, ${unrecorded} calls without a recorded attempt.`);
       for (const requestId of unrecordedCalls) output.note(`No attempt of ${requestId} is recorded.`);
       if (!holds) throw new Failure(`"${options['where']}" does not hold for these calls.`);
+    });
+};
+
+type ReplayShape = Answers['GET /admin/v1/usage/replay'];
+
+export const replayUsage: Verb = (noun, open) => {
+  noun
+    .command('replay')
+    .description('show what the calls of a period would have cost with the prices of a proposal')
+    .requiredOption('--from <time>', 'the beginning of the period, inclusive')
+    .addOption(TO)
+    .requiredOption('--prices <proposal>', 'the id of the proposal')
+    .option('--account <id>', 'only of this account')
+    .action(async (options: Readonly<Record<string, string>>, self) => {
+      const { client, output } = open(self);
+      const { from, to, prices, account } = options;
+      const query = { from: toTime(from), to: toTime(to), proposal: prices, account };
+      const replayed = await client.ask<ReplayShape>('GET', withQuery('/usage/replay', query));
+      await showList(output, replayed, REPLAYED);
+      const { calls, costUsd, replayedUsd } = replayed;
+      output.note(`${calls} calls cost USD ${costUsd}, and would have cost USD ${replayedUsd}.`);
     });
 };

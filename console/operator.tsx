@@ -2,6 +2,8 @@ import { type Room, start } from './frame';
 import { AccountPage } from './operator/account-page';
 import { AccountsPage } from './operator/accounts-page';
 import { AuditPage } from './operator/audit-page';
+import { CataloguePage } from './operator/catalogue/catalogue-page';
+import { ProposalPage } from './operator/catalogue/proposal-page';
 import { ConfigurationPage } from './operator/configuration/configuration-page';
 import { LedgerPage } from './operator/ledger-page';
 import { NowPage } from './operator/now-page';
@@ -28,6 +30,13 @@ const ROOMS: readonly Room[] = [
     icon: 'user',
     page: AccountsPage,
     one: { name: 'Account', page: AccountPage },
+  },
+  {
+    path: '/catalogue',
+    name: 'Catalogue',
+    icon: 'catalogue',
+    page: CataloguePage,
+    one: { name: 'Proposal', page: ProposalPage },
   },
   { path: '/configuration', name: 'Configuration', icon: 'configuration', page: ConfigurationPage },
   { path: '/sandboxes', name: 'Sandboxes', icon: 'sandboxes', page: SandboxesPage },

@@ -303,6 +303,25 @@ CREATE TABLE operator_tokens (
   CONSTRAINT operator_tokens_role_check CHECK ((role = ANY (ARRAY['metrics'::text, 'read'::text, 'write'::text, 'owner'::text])))
 );
 
+-- Prices that a public list has otherwise. From holds_from on, the accepted rows are applied; number is the revision that has them.
+CREATE TABLE price_proposals (
+  id uuid NOT NULL,
+  created_at timestamp with time zone NOT NULL,
+  source text NOT NULL,
+  format text NOT NULL,
+  url text,
+  rows jsonb NOT NULL,
+  gone jsonb NOT NULL,
+  holds_from timestamp with time zone,
+  number integer,
+  actor text,
+  note text,
+  forced jsonb,
+  CONSTRAINT price_proposals_pkey PRIMARY KEY (id),
+  CONSTRAINT price_proposals_number_foreign FOREIGN KEY (number) REFERENCES config_revisions(number)
+);
+CREATE INDEX price_proposals_waiting ON price_proposals USING btree (holds_from) WHERE (number IS NULL);
+
 -- Prices that were promised for a while.
 CREATE TABLE quotes (
   id uuid NOT NULL,

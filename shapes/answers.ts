@@ -224,6 +224,55 @@ export interface Answers {
   };
   /** @format DELETE /admin/v1/budgets/{budgetId} */
   "GET /admin/v1/budgets/{budgetId}": Answers["DELETE /admin/v1/budgets/{budgetId}"];
+  "GET /admin/v1/catalogue/proposals": {
+    items: Answers["GET /admin/v1/catalogue/proposals/{proposalId}"][];
+    nextCursor: string | null;
+  };
+  "GET /admin/v1/catalogue/proposals/{proposalId}": {
+    id: string;
+    source: "models.dev" | "litellm" | "file";
+    format: "models.dev" | "litellm";
+    url: string | null;
+    status: "open" | "applied";
+    createdAt: string;
+    holdsFrom: string | null;
+    number: number | null;
+    rows: {
+      id: string;
+      upstream: string;
+      model: string;
+      meter:
+        | "input"
+        | "audioInput"
+        | "imageInput"
+        | "cacheRead"
+        | "audioCacheRead"
+        | "cacheWrite"
+        | "cacheWrite1h"
+        | "output"
+        | "audioOutput"
+        | "imageOutput";
+      old: string;
+      new: string | null;
+      source: string;
+      date: string;
+      state: "proposed" | "stopped" | "accepted" | "refused";
+      guard:
+        | "vendor"
+        | "hand"
+        | "number"
+        | "unpriced"
+        | "vanished"
+        | "zero"
+        | "factor"
+        | "changed"
+        | null;
+    }[];
+    gone: {
+      upstream: string;
+      model: string;
+    }[];
+  };
   "GET /admin/v1/config/revision": {
     source: "file" | "database";
     number: number | null;
@@ -786,6 +835,18 @@ export interface Answers {
   "GET /admin/v1/usage": {
     items: Answers["GET /admin/v1/usage/{requestId}"][];
     nextCursor: string | null;
+  };
+  "GET /admin/v1/usage/replay": {
+    calls: number;
+    costUsd: string;
+    replayedUsd: string;
+    items: {
+      accountId: string;
+      model: string;
+      calls: number;
+      costUsd: string;
+      replayedUsd: string;
+    }[];
   };
   "GET /admin/v1/usage/report": {
     holds: boolean;
@@ -1633,6 +1694,8 @@ export interface Answers {
   "PATCH /admin/v1/accounts/{accountId}": Answers["GET /admin/v1/accounts/{accountId}"];
   /** @format DELETE /admin/v1/budgets/{budgetId} */
   "PATCH /admin/v1/budgets/{budgetId}": Answers["DELETE /admin/v1/budgets/{budgetId}"];
+  /** @format GET /admin/v1/catalogue/proposals/{proposalId} */
+  "PATCH /admin/v1/catalogue/proposals/{proposalId}": Answers["GET /admin/v1/catalogue/proposals/{proposalId}"];
   /** @format DELETE /admin/v1/keys/{keyId} */
   "PATCH /admin/v1/keys/{keyId}": Answers["DELETE /admin/v1/keys/{keyId}"];
   /** @format DELETE /admin/v1/teams/{teamId} */
@@ -1730,6 +1793,31 @@ export interface Answers {
     status: "active" | "disabled";
     createdAt: string;
     secret: string;
+  };
+  /** @format GET /admin/v1/catalogue/proposals/{proposalId} */
+  "POST /admin/v1/catalogue/proposals": Answers["GET /admin/v1/catalogue/proposals/{proposalId}"];
+  "POST /admin/v1/catalogue/proposals/{proposalId}/apply": {
+    applied: boolean;
+    number: number | null;
+    newest: number;
+    revision: string;
+    base: {
+      revision: string;
+      number?: number;
+    };
+    changes: {
+      what: string;
+      before: string | null;
+      after: string | null;
+    }[];
+    warnings: {
+      file: string;
+      line?: number;
+      column?: number;
+      message: string;
+    }[];
+    objections: string[];
+    holdsFrom: string;
   };
   "POST /admin/v1/config/reload": {
     revision: string;

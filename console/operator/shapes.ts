@@ -28,6 +28,9 @@ export type Problem = NonNullable<ConfigNode['failure']>['problems'][number];
 export type Revision = Answers['GET /admin/v1/config/revisions']['items'][number];
 export type ConfigChange = Answers['POST /admin/v1/config/revisions'];
 
+export type ShownProposal = Answers['GET /admin/v1/catalogue/proposals/{proposalId}'];
+export type ShownProposalRow = ShownProposal['rows'][number];
+
 export type Sandbox = Answers['GET /admin/v1/sandboxes']['items'][number];
 export type Orphan = Answers['GET /admin/v1/sandboxes/orphans']['items'][number];
 export type SandboxPlace = Answers['GET /admin/v1/sandboxes/places']['items'][number];

@@ -7,6 +7,7 @@ const PATHS = {
   upstreams: 'M2.5 3h11v4h-11zM2.5 9h11v4h-11zM5 5h.01M5 11h.01',
   rollouts: 'M2.5 13.5h11M4 13.5v-3h2.5v3M6.5 13.5v-6H9v6M9 13.5v-10h2.5v10',
   configuration: 'M2.5 4.5h6M11.5 4.5h2M10 3v3M2.5 8h2M7.5 8h6M6 6.5v3M2.5 11.5h6M11.5 11.5h2M10 10v3',
+  catalogue: 'M2.5 2.5h5l6 6-5 5-6-6zM5.3 5.3h.01',
   ledger: 'M3.5 2.5h9v11h-9zM6 2.5v11M8.3 5.5h2.2M8.3 8h2.2',
   audit: 'M4 2.5h6l2.5 2.5v8.5H4zM6.2 7h3.8M6.2 9.5h3.8',
   copy: 'M5.5 5.5v-3h8v8h-3M2.5 5.5h8v8h-8z',

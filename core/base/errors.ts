@@ -117,7 +117,7 @@ const SUMMARIES = {
   502: {
     ALL_PROVIDERS_FAILED: 'Every upstream that was tried failed; `details.attempts` lists the attempts.',
     SUPPLIER_ERROR: 'The supplier of the sandbox returned an error.',
-    REPORT_UNAVAILABLE: "A vendor's report of usage or cost could not be read; see the message.",
+    REPORT_UNAVAILABLE: "A vendor's report or a public list of prices could not be read; see the message.",
   },
   503: {
     LEDGER_UNAVAILABLE: 'The ledger is unavailable, and the gateway serves no unbilled calls. Retry later.',

@@ -89,12 +89,13 @@ function upstreamFacts(name: string, { models, ...own }: ServiceEndpointSettings
   ];
 }
 
-const NO_AMOUNTS: ReadonlySet<string> = new Set(['tokens', 'source', 'date']);
+/** The members of a price that are no amounts. */
+const NOT_AMOUNTS: ReadonlySet<string> = new Set(['tokens', 'source', 'date']);
 
 /** Returns a price with all its amounts in the same decimal form, so that 3 and 3.00 are equal. */
 function inUsd(price: ModelSettings['price']): unknown {
   return JSON.parse(JSON.stringify(price), (name, value: unknown) =>
-    NO_AMOUNTS.has(name) || (typeof value !== 'number' && typeof value !== 'string')
+    NOT_AMOUNTS.has(name) || (typeof value !== 'number' && typeof value !== 'string')
       ? value
       : formatUsd(parseUsd(decimalText(value))),
   );

@@ -4,7 +4,7 @@ import { parse } from 'yaml';
 import { mapValues } from '../base/collections';
 import { asObject, memberOf } from '../base/json-values';
 import { hint, type LocatedProblem } from './problems';
-import type { FactSettings, ModelSettings } from './schema';
+import type { FactSettings, GatewaySettings, ModelSettings } from './schema';
 
 /** A model as its vendor publishes it. A configuration refers to it with `from`. */
 export type PublishedModel = Pick<ModelSettings, 'context' | 'maxOutput' | 'price'> &
@@ -112,4 +112,21 @@ export function findPublished(
   return model === undefined
     ? { problem: `the price list "${vendor}" has no model "${wanted}"${hint(wanted, Object.keys(list.models))}` }
     : { list, model };
+}
+
+/**
+ * Finds the vendor's own price of a configured model. `from` names its list and model. Without `from`, the list has it if the vendor itself
+ * serves the upstream and the names are the same.
+ */
+export function findVendorPrice(
+  { serviceEndpoints }: Pick<GatewaySettings, 'serviceEndpoints'>,
+  upstream: string,
+  name: string,
+) {
+  const settings = serviceEndpoints[upstream];
+  const host = settings && URL.canParse(settings.url) ? new URL(settings.url).hostname : undefined;
+  const own = priceLists().find(({ hosts }) => host !== undefined && hosts.includes(host));
+  const from = settings?.models[name]?.from ?? own?.vendor;
+  const found = from === undefined ? undefined : findPublished(from, name);
+  return found === undefined || 'problem' in found ? undefined : found;
 }

@@ -1,10 +1,6 @@
 import type { Knex } from 'knex';
-import type { Logger } from 'pino';
-import { type Loop, onFirstFailure, startLoop } from '../base/loop';
-import { safeErrorFields } from '../base/safe-error';
 import { writeAudit } from '../storage/audit';
 import { decodeCursor, type Page, type PageRequest, toPage } from '../storage/page';
-import type { LiveConfiguration } from './live-configuration';
 
 /** A configuration that an operator or a first process applied; the newest is in force. Its text still contains its variables as `${NAME}`. */
 export interface AppliedRevision {
@@ -62,14 +58,6 @@ export function applyRevision(database: Knex, given: NewRevision): Promise<Appli
   });
 }
 
-async function newestNumber(database: Knex): Promise<number | undefined> {
-  const row = await database('config_revisions')
-    .select<{ number: number }[]>('number')
-    .orderBy('number', 'desc')
-    .first();
-  return row?.number;
-}
-
 export async function newestRevision(database: Knex): Promise<AppliedRevision | undefined> {
   return database('config_revisions').select(COLUMNS).select('text').orderBy('number', 'desc').first();
 }
@@ -97,39 +85,4 @@ export async function listRevisions(
     ({ number }) => [String(number)],
     (row) => row,
   );
-}
-
-/** How long the node waits before it retries a revision that it refused. The cause may be fixed meanwhile: a credential's file, an unreachable store. */
-const TRY_AGAIN_MS = 30_000;
-
-/** How often the node queries Postgres for a new revision, at the cost of one index lookup. Nodes must follow within a second, even under load. */
-const LOOK_EVERY_MS = 250;
-
-interface FollowOptions {
-  readonly live: LiveConfiguration;
-  readonly database: Knex;
-  readonly log: Logger;
-}
-
-/**
- * Reloads whenever any node has applied a revision. If this node refuses the revision, it keeps its configuration and retries after
- * `TRY_AGAIN_MS`.
- * @returns a function that stops this
- */
-export function followRevisions({ live, database, log }: FollowOptions): Loop {
-  const look = async () => {
-    const newest = await newestNumber(database);
-    const { current, lastFailure } = live;
-    if (newest === current.number) return;
-    const isRefused = lastFailure !== undefined && newest === lastFailure.number;
-    if (isRefused && Date.now() - lastFailure.at.getTime() < TRY_AGAIN_MS) return;
-    await live.reload('revision');
-  };
-  const whenFailed = onFirstFailure((error) =>
-    log.warn(
-      { error: safeErrorFields(error) },
-      'the revisions of the configuration cannot be read from Postgres; the active one stays',
-    ),
-  );
-  return startLoop(look, { everyMs: LOOK_EVERY_MS, whenFailed });
 }

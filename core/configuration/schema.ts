@@ -62,7 +62,7 @@ const PRICE = group(
     tiers: variants('service tier'),
     speeds: variants('speed'),
     geos: variants('region'),
-    source: text('Where the price was read; without it, it was written by hand.', { minLength: 1 }),
+    source: text('Where the price was read, such as `litellm`; without it, it was written by hand.', { minLength: 1 }),
     date: text('The day on which the source said so.', DAY),
   },
   { required: ['input', 'output'] },

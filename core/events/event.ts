@@ -18,6 +18,7 @@ export const OPERATOR_EVENTS = [
   'outbox.behind',
   'model.retires',
   'region.differs',
+  'price.stopped',
 ] as const;
 
 export type AccountEventType = (typeof ACCOUNT_EVENTS)[number];

@@ -3,7 +3,7 @@ import { BACKSLASH } from '../http/json-bytes';
 import { JsonScanner } from '../http/json-scanner';
 import { parseRaw, rawTextOf } from '../http/raw-json';
 import type { RequestBody } from './body-edits';
-import { JsonTree } from './json-tree';
+import { JsonTree, type NumberReader } from './json-tree';
 
 /** Bodies above this size are written in steps of less than 20 ms each, and other calls are served between two steps. */
 export const AT_ONCE_BYTES = 512 * 1_024;
@@ -21,8 +21,12 @@ export async function parseInSteps({
   byteLength,
 }: Pick<RequestBody, 'chunks' | 'byteLength'>): Promise<unknown> {
   const bytes = Buffer.concat(chunks, byteLength);
-  if (byteLength <= PIECE_BYTES) return parseRaw(bytes);
-  const tree = new JsonTree(bytes);
+  return byteLength <= PIECE_BYTES ? parseRaw(bytes) : parseExactly(bytes);
+}
+
+/** Parses a JSON text in steps. @throws JsonError if it is not JSON */
+export async function parseExactly(bytes: Buffer, readNumber?: NumberReader): Promise<unknown> {
+  const tree = new JsonTree(bytes, readNumber);
   const scanner = new JsonScanner(tree);
   for (let at = 0; at < bytes.length; at += PIECE_BYTES) {
     scanner.feed(bytes.subarray(at, at + PIECE_BYTES));

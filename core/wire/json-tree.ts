@@ -1,4 +1,4 @@
-import { QUOTE } from '../http/json-bytes';
+import { QUOTE, ZERO } from '../http/json-bytes';
 import type { JsonObserver, JsonToken } from '../http/json-scanner';
 import { ForeignTexts } from '../http/raw-json';
 
@@ -10,7 +10,13 @@ interface LongText {
   set(text: string): void;
 }
 
-/** Builds the value that a JSON scanner reads, in steps. Long texts get a placeholder first; the caller decodes and sets them afterwards. */
+/** Returns the value that stands for a number of a JSON text, from its characters. */
+export type NumberReader = (text: string) => unknown;
+
+/**
+ * Builds the value that a JSON scanner reads, in steps. Long texts get a placeholder first; the caller decodes and sets them afterwards.
+ * `readNumber` may keep the digits of a number, which a JavaScript number would round.
+ */
 export class JsonTree implements JsonObserver {
   readonly longTexts: LongText[] = [];
   readonly #root: unknown[] = [];
@@ -18,7 +24,10 @@ export class JsonTree implements JsonObserver {
   readonly #keys: string[] = [];
   #texts: ForeignTexts | undefined;
 
-  constructor(private readonly bytes: Buffer) {}
+  constructor(
+    private readonly bytes: Buffer,
+    private readonly readNumber: NumberReader = JSON.parse,
+  ) {}
 
   get root(): unknown {
     return this.#root[0];
@@ -43,14 +52,22 @@ export class JsonTree implements JsonObserver {
   }
 
   scalar(depth: number, firstByte: number, token: JsonToken): void {
-    const value = firstByte === QUOTE ? token.text() : this.#parsed(token);
+    const value = firstByte === QUOTE ? token.text() : this.#literal(firstByte, token);
     if (value === undefined) this.#addLong(token);
     else this.#add(value);
     this.#texts?.scalar(depth);
   }
 
-  #parsed({ start, end }: JsonToken): unknown {
-    return JSON.parse(this.bytes.toString('utf8', start, end));
+  #literal(firstByte: number, token: JsonToken): unknown {
+    return firstByte === ZERO ? this.readNumber(this.#textOf(token)) : this.#parsed(token);
+  }
+
+  #parsed(token: JsonToken): unknown {
+    return JSON.parse(this.#textOf(token));
+  }
+
+  #textOf({ start, end }: JsonToken): string {
+    return this.bytes.toString('utf8', start, end);
   }
 
   #add(value: unknown): void {

@@ -16,8 +16,9 @@ type Customer = Readonly<
   >
 >;
 
-/** A customer with a sandbox and a response that the vendor keeps. */
-type SandboxOwner = Customer & Readonly<Record<'id' | 'commandId' | 'operationId' | 'port' | 'responseId', string>>;
+/** A customer with a sandbox and a response that the vendor keeps, and the id of a proposal of prices. */
+type SandboxOwner = Customer &
+  Readonly<Record<'id' | 'commandId' | 'operationId' | 'port' | 'responseId' | 'proposalId', string>>;
 
 interface Example {
   /** A body that the route accepts; undefined for routes without a body. */
@@ -32,6 +33,7 @@ interface Example {
 
 const NO_ID = '00000000-0000-7000-8000-000000000000';
 const WEBHOOK = 'https://example.com/webhooks';
+const PRICE_LIST = { source: 'file', text: '{"large":{"litellm_provider":"one","input_cost_per_token":3e-06}}' };
 
 /**
  * Requests that make each changing route of the admin listener change something. A route without an entry fails the test that
@@ -95,6 +97,19 @@ const CHANGES: Readonly<Record<string, Example>> = {
     path: { revision: '1' },
     unchanged: 'this gateway has files; test/long/configuration-revisions.test.ts has revisions',
   },
+  'POST /admin/v1/catalogue/proposals': {
+    body: PRICE_LIST,
+  },
+  'PATCH /admin/v1/catalogue/proposals/{proposalId}': {
+    body: { refuse: [] },
+    path: { proposalId: NO_ID },
+    unchanged: 'no proposal is known by that id; test/gateway/catalogue.test.ts reviews one',
+  },
+  'POST /admin/v1/catalogue/proposals/{proposalId}/apply': {
+    body: {},
+    path: { proposalId: NO_ID },
+    unchanged: 'this gateway has files; test/gateway/catalogue.test.ts applies one',
+  },
   'POST /admin/v1/upstreams/{name}/disable': { body: {}, path: { name: 'one' } },
   'POST /admin/v1/upstreams/{name}/enable': {
     body: {},
@@ -151,6 +166,7 @@ const QUERIES: readonly (readonly [RegExp, string])[] = [
 /** Queries for the routes of operators that require one. */
 const ADMIN_QUERIES: Readonly<Record<string, (of: SandboxOwner) => string>> = {
   'GET /admin/v1/usage/report': ({ accountId }) => `?account=${accountId}&where=region%3Deu`,
+  'GET /admin/v1/usage/replay': ({ proposalId }) => `?from=2026-01-01T00:00:00Z&proposal=${proposalId}`,
 };
 
 /** Routes whose id is that of a response. */
@@ -237,7 +253,9 @@ describe("the gateway's own API", () => {
     upstream.next(responsesAnswer());
     const kept = await gateway.call('/v1/responses', { key: of.key, body: { model: MODEL, input: 'hello' } });
     const responseId = String(kept.json.id);
-    return { ...of, id, commandId: json.commandId, operationId: operations[0].id, port: '3000', responseId };
+    const proposal = await gateway.admin('POST', '/admin/v1/catalogue/proposals', PRICE_LIST);
+    const ids = { id, commandId: json.commandId, operationId: operations[0].id, proposalId: proposal.json.id };
+    return { ...of, ...ids, port: '3000', responseId };
   }
 
   async function change(name: string, of: Customer): Promise<void> {

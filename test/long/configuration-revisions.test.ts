@@ -252,6 +252,30 @@ describe('A configuration revision on two nodes', function () {
     assert.equal((await one.admin('GET', '/admin/v1/config/revisions/1')).json.text, first);
   });
 
+  it('with accepted prices is in force on both nodes within a second of its time, and not before', async () => {
+    const config = parse(first) as Configured;
+    config['serviceEndpoints'].acme.models[MODEL].price = { input: 3, output: 15, source: 'litellm' };
+    const { number } = (await apply(stringify(config))).json;
+    await both(number);
+    const text = JSON.stringify({
+      [MODEL]: { litellm_provider: 'acme', input_cost_per_token: 4e-6, output_cost_per_token: 15e-6 },
+    });
+    const proposals = '/admin/v1/catalogue/proposals';
+    const { id } = (await one.admin('POST', proposals, { source: 'litellm', text })).json;
+    await two.admin('PATCH', `${proposals}/${id}`, { accept: ['1'] });
+    const from = new Date(Date.now() + 2_000);
+    const answer = await one.admin('POST', `${proposals}/${id}/apply`, { from: from.toISOString() });
+    assert.equal(answer.status, 201, answer.text);
+    assert.deepEqual([await costAt(one), await costAt(two)], ['0.00600000', '0.00600000']);
+    await until('the time has come', async () => Date.now() >= from.getTime());
+    await both(number + 1, 1_000);
+    assert.deepEqual([await costAt(one), await costAt(two)], ['0.00700000', '0.00700000']);
+    const applied = (await audited()).filter(
+      ({ action, after }) => action === 'config.apply' && after['number'] > number,
+    );
+    assert.equal(applied.length, 1);
+  });
+
   it('stays in force on a reload, because the changed file is ignored', async () => {
     const { number } = await revisionAt(two);
     await two.changeConfiguration('http: [');

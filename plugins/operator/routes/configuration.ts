@@ -1,157 +1,28 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
-import { TEXT } from '../../../core/api/fields';
 import { adminRoute } from '../../../core/api/json-routes';
 import type { Route } from '../../../core/api/route';
 import { fail } from '../../../core/base/errors';
 import type { Settings } from '../../../core/base/settings';
-import { changesBetween, configurationFacts } from '../../../core/configuration/configuration-facts';
 import { listConfigurationNodes } from '../../../core/configuration/nodes';
 import {
   type AppliedRevision,
-  applyRevision,
   findRevision,
   listRevisions,
   newestRevision,
 } from '../../../core/configuration/revisions';
-import { ConfigurationError } from '../../../core/configuration/yaml-file';
 import type { PluginGateway } from '../../../core/gateway/plugin-gateway';
-import { readIfMatch, versionTag } from '../../../core/http/etag';
 import { jsonBody, largeJsonBody, sendJson } from '../../../core/http/http';
 import { PAGE_READERS, pageOf } from '../../../core/http/query';
-import { listOf, object, objectWith, oneOf, orNull, pageShape, shape } from '../../../core/http/shape';
-import type { Operator } from '../../../core/operators/operators';
-
-/** The common parts of the endpoints that change the configuration of every node. */
-
-/** The fields that the request of every change may have. */
-const CHANGE_FIELDS = {
-  dryRun: { description: 'Changes nothing.', type: 'boolean', default: false },
-  force: { description: 'Apply it in spite of its `objections`.', type: 'boolean', default: false },
-  note: TEXT,
-} as const;
-
-const CHANGE_HEADERS = { 'If-Match': 'Only if the newest applied revision is still the one of this `ETag`.' };
-
-const CHANGE_ERRORS = [
-  'CONFIGURATION_FROM_FILES',
-  'CONFIGURATION_INVALID',
-  'CHANGE_NEEDS_FORCE',
-  'PRECONDITION_FAILED',
-] as const;
-
-const PROBLEM = {
-  type: 'object',
-  required: ['file', 'message'],
-  properties: { file: shape.text, line: shape.integer, column: shape.integer, message: shape.text },
-};
-
-const CHANGE = object({
-  applied: shape.yes,
-  number: orNull(shape.integer),
-  newest: shape.integer,
-  revision: shape.text,
-  base: objectWith({ revision: shape.text }, { number: shape.integer }),
-  changes: listOf(object({ what: shape.text, before: orNull(shape.text), after: orNull(shape.text) })),
-  warnings: listOf(PROBLEM),
-  objections: shape.texts,
-});
-
-const CHANGE_ANSWERS = {
-  200: {
-    description: 'What it would change (dryRun), or that it is the newest already.',
-    schema: CHANGE,
-    headers: { ETag: 'The number of the newest applied revision; for `If-Match`.' },
-  },
-  201: {
-    description: 'It is applied: every node activates it within a second.',
-    schema: CHANGE,
-    headers: { ETag: 'Its number.' },
-  },
-};
-
-interface Wanted extends Pick<AppliedRevision, 'text' | 'restores'> {
-  readonly dryRun: boolean;
-  readonly force: boolean;
-  readonly note?: string;
-}
-
-/**
- * Applies a configuration, or reports what it would change. A dry run makes the same checks but does not store the configuration. It
- * therefore never accepts what an apply would reject.
- */
-async function changeConfig(
-  gateway: PluginGateway,
-  wanted: Wanted,
-  { actor }: Operator,
-  request: IncomingMessage,
-  response: ServerResponse,
-) {
-  const { database, liveConfiguration: live, changeChecks } = gateway;
-  const { text, restores, dryRun, force, note = null } = wanted;
-  const next = readConfiguration(gateway, text);
-  const base = live.current;
-  const checks = await Promise.all(changeChecks.map((check) => check(base, next)));
-  const objections = checks.flat();
-  const answer = {
-    revision: next.revision,
-    base: { number: base.number, revision: base.revision },
-    changes: changesBetween(configurationFacts(base), configurationFacts(next)),
-    warnings: next.warnings,
-    objections,
-  };
-  const onlyAfter = readIfMatch(request);
-  if (dryRun) {
-    const newest = await newestRevision(database);
-    const number = newest?.revision === next.revision ? newest.number : null;
-    const last = newest?.number ?? 0;
-    if (number === null && onlyAfter?.includes(last) === false) throw overtaken(newest);
-    return sendJson(response, 200, { applied: false, number, newest: last, ...answer }, etagOf(last));
-  }
-  if (objections.length > 0 && !force) throw fail('CHANGE_NEEDS_FORCE', { details: { objections } });
-  const { revision } = next;
-  const applied = await applyRevision(database, {
-    revision,
-    text,
-    actor,
-    note,
-    restores,
-    objections,
-    onlyAfter,
-  });
-  if (applied.outcome === 'overtaken') throw overtaken(applied.by);
-  // Load the revision on this node now. If that fails, the revision stays applied, and this node reports the failure as every node does.
-  await live.reload('revision').catch(() => undefined);
-  const { number } = applied;
-  const isNew = applied.outcome === 'applied';
-  sendJson(response, isNew ? 201 : 200, { applied: isNew, number, newest: number, ...answer }, etagOf(number));
-}
-
-function readConfiguration({ configurationSource: source, liveConfiguration: live }: PluginGateway, text: string) {
-  try {
-    return source.check(text);
-  } catch (error) {
-    if (!(error instanceof ConfigurationError)) throw error;
-    const details = { revision: live.current.revision, problems: error.problems };
-    throw fail('CONFIGURATION_INVALID', { details });
-  }
-}
-
-/** Rejects the request if the configuration comes from files. @throws CONFIGURATION_FROM_FILES */
-function refuseFiles({ configurationSource: source }: PluginGateway): void {
-  if (source.kind === 'file') throw fail('CONFIGURATION_FROM_FILES', { message: CHANGE_THE_FILE });
-}
-
-const CHANGE_THE_FILE =
-  'This gateway reads its configuration from files: change gateway.config.yml on every node and reload it (POST /admin/v1/config/reload, SIGHUP, or within two seconds by itself), or set config.source to database in system.config.yml.';
-
-function overtaken(by: Omit<AppliedRevision, 'text'> | undefined) {
-  if (by === undefined) return fail('PRECONDITION_FAILED', { message: 'No revision has been applied yet.' });
-  const { number, revision, actor, createdAt } = by;
-  return fail('PRECONDITION_FAILED', {
-    message: `Revision ${number} (${revision}) was applied meanwhile, by ${actor} at ${createdAt.toISOString()}. Check what your revision would change now, and apply it again.`,
-    details: { number, revision, actor, createdAt },
-  });
-}
+import { listOf, object, oneOf, orNull, pageShape, shape } from '../../../core/http/shape';
+import {
+  CHANGE_ANSWERS,
+  CHANGE_ERRORS,
+  CHANGE_FIELDS,
+  CHANGE_HEADERS,
+  changeConfig,
+  etagOf,
+  PROBLEM,
+  refuseFiles,
+} from '../change';
 
 /** The fields of a revision in the endpoints' answers and the OpenAPI document. */
 
@@ -165,11 +36,6 @@ const REVISION = {
   note: orNull(shape.text),
   restores: orNull(shape.integer),
 };
-
-/** Returns the `ETag` header for the number of a revision. */
-function etagOf(number: number): { ETag: string } {
-  return { ETag: versionTag(number) };
-}
 
 /** Finds an applied revision by its number or by its hash. @throws NOT_FOUND */
 async function requireRevision({ database }: PluginGateway, name: string | undefined): Promise<AppliedRevision> {

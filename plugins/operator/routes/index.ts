@@ -10,6 +10,7 @@ import { invitationRoutes } from './invitations';
 import { operatorKeyRoutes } from './keys';
 import { ledgerRoutes } from './ledger';
 import { operatorPageRoutes } from './page';
+import { proposalRoutes } from './proposals';
 import { sessionRoutes } from './session';
 import { teamRoutes } from './teams';
 import { tokenRoutes } from './tokens';
@@ -35,6 +36,7 @@ export function operatorRoutes(gateway: PluginGateway, times: SessionTimes): rea
     ...tokenRoutes(gateway.database),
     ...ledgerRoutes(gateway),
     ...configurationRoutes(gateway),
+    ...proposalRoutes(gateway),
     ...upstreamRoutes(gateway),
     ...operatorPageRoutes(gateway),
     ...sessionRoutes(gateway, times),

@@ -10,6 +10,7 @@ import type { Calls } from '../../../core/ledger/ledger';
 import { EVERYONE } from '../../../core/sign-in/member-roles';
 import { consoleListRecordsRoute, consoleShowRecordRoute, showSeriesRoute } from './console';
 import { adminUsageRoutes, exportRecordsRoute, listRecordsRoute, showRecordRoute } from './records';
+import { replayRoute } from './replay';
 import { totalsRoutes } from './totals';
 
 /** Lists the endpoints of usage; docs/contract.md, sections 1 and 6. */
@@ -22,6 +23,7 @@ export function usageRoutes(gateway: PluginGateway): readonly Route[] {
     ...totalsRoutes(gateway),
     showRecordRoute(gateway),
     ...adminUsageRoutes(gateway),
+    replayRoute(gateway),
     consoleListRecordsRoute(gateway),
     showSeriesRoute(gateway),
     asSessionRoute(exportRecordsRoute(gateway), '/console/api/usage.csv', EVERYONE),

@@ -9,7 +9,11 @@ const WIDTHS = [390, 820, 1_440];
 export function looks(the: () => TestOperatorPage): void {
   describe('every page of operators', () => {
     let accountId: string;
+    let proposalId: string;
     before(async () => {
+      const list = { 'acme-large': { litellm_provider: 'first', input_cost_per_token: 4e-6 } };
+      const proposal = { source: 'litellm', text: JSON.stringify(list) };
+      proposalId = (await the().gateway.admin('POST', '/admin/v1/catalogue/proposals', proposal)).json.id;
       ({ accountId } = await the().gateway.newCustomer('5', {
         name: 'a key with a name that is much longer than others',
       }));
@@ -44,6 +48,9 @@ export function looks(the: () => TestOperatorPage): void {
       [`/operator/accounts/${accountId}`, click(/^Revoke/)],
       [`/operator/accounts/${accountId}?view=team`],
       [`/operator/accounts/${accountId}?view=alerts`],
+      ['/operator/catalogue'],
+      ['/operator/catalogue', click('Read a list')],
+      [`/operator/catalogue/${proposalId}`],
       ['/operator/configuration'],
       ['/operator/configuration', click(/^Edit/)],
       ['/operator/configuration', click(/^Details/)],

@@ -44,6 +44,9 @@ export function operators(the: () => TestOperatorPage): void {
       'Change',
       'Create a webhook',
       'Reload',
+      'Read a list',
+      'Accept',
+      'Apply',
     ];
 
     it('sees no button for changes with the role "read"', async () => {
@@ -58,6 +61,7 @@ export function operators(the: () => TestOperatorPage): void {
         `accounts/${accountId}`,
         `accounts/${accountId}?view=team`,
         `accounts/${accountId}?view=alerts`,
+        'catalogue',
         'configuration',
         'sandboxes',
         'ledger',

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
+import { parse, stringify } from 'yaml';
 import { type ConsoleWindow, pictureTaker } from '../../support/console-page';
-import { MODEL } from '../../support/gateway';
+import { type Configured, MODEL } from '../../support/gateway';
 import type { TestOperatorPage } from '../../support/operator-page';
 import { createSandbox, creation, terminate } from '../../support/sandboxes';
 import { until } from '../../support/until';
@@ -178,6 +179,58 @@ export function tour(the: () => TestOperatorPage): void {
       await page.keyboard.press('Escape');
     });
 
+    it('a list of prices becomes a proposal that shows each difference, and what a guard stopped', async () => {
+      const { text } = (await the().gateway.admin('GET', '/admin/v1/config/revisions/3')).json as { text: string };
+      const config = parse(text) as Configured;
+      const price = { input: 3, output: 15, cacheWrite: 3.75, cacheRead: 0.3, source: 'litellm', date: '2026-11-01' };
+      for (const name of ['first', 'second']) config['serviceEndpoints'][name].models[MODEL].price = price;
+      config['serviceEndpoints'].second.models[MODEL].price = { ...price, source: undefined };
+      const applied = { text: stringify(config, { aliasDuplicateObjects: false }) };
+      expect((await the().gateway.admin('POST', '/admin/v1/config/revisions', applied)).status).to.equal(201);
+      const [input_cost_per_token, output_cost_per_token] = [2.5e-6, 1.25e-5];
+      const its = { input_cost_per_token, output_cost_per_token, cache_read_input_token_cost: 6e-8 };
+      const list = { [MODEL]: { litellm_provider: 'first', ...its } };
+      await go('Catalogue');
+      await page.getByRole('button', { name: 'Read a list' }).click();
+      await dialog().getByLabel('List').selectOption('A file');
+      const file = { name: 'list.json', mimeType: 'application/json', buffer: Buffer.from(JSON.stringify(list)) };
+      await dialog().getByLabel('File').setInputFiles(file);
+      await dialog().getByRole('button', { name: 'Read the list' }).click();
+      const found = page.getByRole('table', { name: 'Prices that differ' }).locator('tbody tr');
+      await until('all differences are shown', async () => (await found.count()) === 8);
+      expect(await found.allTextContents()).to.satisfy(
+        ([input = '', , vanished = '', cheap = '', hand = '']: string[]) =>
+          /input\$3\.00\$2\.50-16\.6 %proposed/.test(input) &&
+          vanished.includes('the list does not name it') &&
+          cheap.includes('beyond a factor of two') &&
+          hand.includes('written by hand'),
+      );
+    });
+
+    it('the operator accepts and refuses prices, and the accepted ones are charged from the chosen time on', async () => {
+      await page.getByRole('button', { name: 'Accept all' }).click();
+      await until('both are accepted', async () => (await page.getByText('accepted', { exact: true }).count()) === 2);
+      await page.getByRole('button', { name: `Refuse output of ${MODEL}` }).click();
+      await page.getByText('refused', { exact: true }).waitFor();
+      await picture('catalogue');
+      await page.getByRole('button', { name: 'Apply' }).click();
+      await dialog().getByLabel('Hold from').fill('2999-01-01T00:00');
+      await dialog().getByLabel('Note').fill('prices of the new year');
+      await picture('prices');
+      await dialog().getByRole('button', { name: 'Apply' }).click();
+      await page.getByText('Waits', { exact: true }).waitFor();
+      await page.getByRole('button', { name: `Refuse input of ${MODEL}` }).click();
+      await page.getByText('Open', { exact: true }).waitFor();
+      await page.getByRole('button', { name: `Accept input of ${MODEL}` }).click();
+      await page.getByText('accepted', { exact: true }).waitFor();
+      await page.getByRole('button', { name: 'Apply' }).click();
+      await dialog().getByRole('button', { name: 'Apply' }).click();
+      await page.getByText('Applied', { exact: true }).waitFor();
+      await page.getByText('Applied as revision 5').waitFor();
+      const { json } = await the().gateway.admin('GET', '/admin/v1/upstreams/first');
+      expect(json.models[0].pricePerMillion).to.include({ input: '2.50000000', output: '15.00000000' });
+    });
+
     it('the page shows control and treatment of the rollout that the new configuration started', async () => {
       await go('Rollouts');
       await page.getByText('running', { exact: true }).waitFor();
@@ -330,6 +383,9 @@ export function tour(the: () => TestOperatorPage): void {
         'upstream.disable',
         'upstream.test',
         'config.apply',
+        'proposal.create',
+        'proposal.review',
+        'proposal.apply',
         'rollout.rollback',
         'key.update',
         'key.rotate',
