@@ -15,7 +15,6 @@ export const ACCOUNT: Of<'GET /admin/v1/accounts/{accountId}'> = {
   'available USD': ({ availableUsd }) => availableUsd,
   markup: ({ markup }) => markup,
   'low below USD': ({ balanceLowUsd }) => balanceLowUsd,
-  demands: ({ require }) => require,
   created: ({ createdAt }) => createdAt,
 };
 
@@ -41,7 +40,6 @@ export const KEY: Of<'GET /admin/v1/accounts/{accountId}/keys'> = {
   addresses: ({ allowedAddresses }) => allowedAddresses?.join(', ') ?? 'all',
   team: ({ teamId }) => teamId,
   member: ({ memberId }) => memberId,
-  demands: ({ require }) => require,
   expires: ({ expiresAt }) => expiresAt ?? 'never',
   created: ({ createdAt }) => createdAt,
 };
@@ -68,12 +66,13 @@ export const INVITATION: Of<'POST /admin/v1/accounts/{accountId}/invitations'> =
 export const TEAM: Of<'GET /admin/v1/accounts/{accountId}/teams'> = {
   ...same('id', 'name'),
   members: ({ members }) => members.join(', ') || null,
-  demands: ({ require }) => require,
   created: ({ createdAt }) => createdAt,
 };
 
-/** Only for one key or one team, because few have required tags and tables of lists are wide. */
+/** Only for one account, key or team, because few have demands or required tags and tables of lists are wide. */
+export const DEMANDED = { demands: ({ require }: { readonly require: string | null }) => require };
 export const REQUIRED = {
+  ...DEMANDED,
   'required tags': ({ requiredTags }: { readonly requiredTags: readonly string[] | null }) =>
     requiredTags?.join(', ') ?? null,
 };

@@ -50,6 +50,7 @@ const {
   MEMBER,
   INVITATION,
   TEAM,
+  DEMANDED,
   REQUIRED,
   BUDGET,
   EVENT,
@@ -155,12 +156,15 @@ export const NOUNS: Readonly<Record<string, Noun>> = {
         body: ({ markup }, name) => ({ name, markup }),
       }),
       verb('GET /admin/v1/accounts', 'list', 'list accounts, newest first', ACCOUNT, PAGES),
-      verb('GET /admin/v1/accounts/{accountId}', 'show <account>', 'show an account with its balance', ACCOUNT),
+      verb('GET /admin/v1/accounts/{accountId}', 'show <account>', 'show an account with its balance', {
+        ...ACCOUNT,
+        ...DEMANDED,
+      }),
       verb(
         'PATCH /admin/v1/accounts/{accountId}',
         'update <account>',
         'rename an account, or change the markup of its keys, what they demand of upstreams, or the balance that counts as low',
-        ACCOUNT,
+        { ...ACCOUNT, ...DEMANDED },
         {
           options: [
             option('--name <name>', 'its new name'),

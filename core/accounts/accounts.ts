@@ -148,7 +148,12 @@ export async function raiseKeysOf(
 type Audited = Pick<AccountRow, 'name' | 'markup' | 'require' | 'balance_low_e8'>;
 
 function audited({ name, markup, require, balance_low_e8 }: Audited): object {
-  return { name, markup, require, balanceLowUsd: balance_low_e8 === null ? null : formatUsd(balance_low_e8) };
+  return {
+    name,
+    markup,
+    ...(require !== null && { require }),
+    balanceLowUsd: balance_low_e8 === null ? null : formatUsd(balance_low_e8),
+  };
 }
 
 /** Counts a new name of an account in the revision of its scope. Returns false if the account never had budgets, and so has no scope. */

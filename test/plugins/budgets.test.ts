@@ -40,7 +40,15 @@ for (const name of ['Postgres', 'PGlite'] as const) {
     describe('a team', () => {
       it('is created, listed, renamed and deleted, with its scope in the ledger', async () => {
         const team = await newTeam();
-        assert.deepEqual(Object.keys(team), ['id', 'accountId', 'name', 'members', 'requiredTags', 'createdAt']);
+        assert.deepEqual(Object.keys(team), [
+          'id',
+          'accountId',
+          'name',
+          'members',
+          'requiredTags',
+          'require',
+          'createdAt',
+        ]);
         assert.deepEqual([team.accountId, team.name, team.members], [accountId, 'research', []]);
         const scope = `t:${team.id}`;
         assert.notEqual(await desk.ledger.readScope(accountId, scope), undefined);

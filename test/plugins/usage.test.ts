@@ -114,7 +114,7 @@ for (const name of ['Postgres', 'PGlite'] as const) {
         'requestId,createdAt,keyId,keyName,protocol,path,strategy,modelRequested,model,upstream,attempts,fallback,stream,' +
           'status,source,errorCode,inputTokens,outputTokens,totalTokens,cacheCreationTokens,cacheReadTokens,cost,billing,' +
           'responseTimeMs,firstTokenMs,configRevision,calls,passes,flags,sessionId,agentId,endUserId,' +
-          'teamId,memberId,tags',
+          'teamId,memberId,tags,region,demands',
       );
       assert.equal(body.createdAt, '2026-11-20T08:00:02.000Z');
       assert.equal(body.keyName, 'first');
@@ -249,10 +249,10 @@ for (const name of ['Postgres', 'PGlite'] as const) {
       const [head, line] = csv.body.split('\r\n');
       assert.ok(
         head.endsWith(
-          ',configRevision,calls,passes,flags,sessionId,agentId,endUserId,teamId,memberId,tags,accountId,rollout,rolloutStage,rolloutGroup,excess,upstreamCost',
+          ',configRevision,calls,passes,flags,sessionId,agentId,endUserId,teamId,memberId,tags,region,demands,accountId,rollout,rolloutStage,rolloutGroup,excess,upstreamCost',
         ),
       );
-      assert.ok(line.endsWith(`,r1,1,,,s,,,,,,${two.accountId},,,,,`));
+      assert.ok(line.endsWith(`,r1,1,,,s,,,,,,,,${two.accountId},,,,,`));
       assert.equal((await desk.admin('GET', '/usage?account=x')).body.error.param, 'account');
     });
   });
