@@ -845,6 +845,7 @@ CREATE TABLE users (
   identity_subject text,
   identity_bound_at timestamp with time zone,
   confirmed_until timestamp with time zone,
+  is_invited boolean DEFAULT false NOT NULL,
   CONSTRAINT users_pkey PRIMARY KEY (id),
   CONSTRAINT users_identity_issuer_identity_subject_unique UNIQUE (identity_issuer, identity_subject),
   CONSTRAINT users_account_id_foreign FOREIGN KEY (account_id) REFERENCES accounts(id),

@@ -25,6 +25,8 @@ export async function up(knex: Knex): Promise<void> {
     table.timestamp('identity_bound_at', { useTz: true });
     // Until when the keys of a bound user in teams work without another sign-in with the provider.
     table.timestamp('confirmed_until', { useTz: true });
+    // Whether an invitation made the user, which proves no address, and no provider has confirmed its address since.
+    table.boolean('is_invited').notNullable().defaultTo(false);
     table.unique(['email'], { predicate: knex.whereRaw("status <> 'removed'"), useConstraint: false });
     table.index(['account_id', 'id']);
     table.unique(['identity_issuer', 'identity_subject']);

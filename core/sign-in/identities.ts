@@ -14,7 +14,8 @@ export type IdentityRefusal = 'unverified' | 'unknown' | 'bound';
 
 /**
  * Returns the user that an identity is bound to. Binds a new identity to the user with its verified e-mail address. From then on the
- * gateway ignores the identity's address.
+ * gateway ignores the identity's address. If an invitation made the user, its password and its sessions end, because the one who opened the
+ * link may be another person than the one with the address.
  */
 export async function recogniseIdentity(
   database: Knex,
@@ -36,8 +37,11 @@ export async function recogniseIdentity(
       const isOwn = row.identity_issuer === issuer && row.identity_subject === subject;
       return isOwn ? toUser(row) : { refused: 'bound', userId: row.id };
     }
-    const bound = { ...identity, identity_bound_at: new Date() };
-    await transaction('users').where({ id: row.id }).update(bound);
+    const bound = { ...identity, identity_bound_at: new Date(), is_invited: false };
+    await transaction('users')
+      .where({ id: row.id })
+      .update({ ...bound, ...(row.is_invited && { password_hash: '' }) });
+    if (row.is_invited) await endSignIns(transaction, row.id);
     const user = `user:${row.id}`;
     await writeAudit(transaction, { actor: user, action: 'user.bind', subject: user, after: { issuer, subject } });
     return toUser({ ...row, ...bound });

@@ -135,7 +135,7 @@ export async function acceptInvitation(database: Knex, token: string, password: 
     const [taken] = (await open(transaction).delete().returning('*')) as InvitationRow[];
     if (taken === undefined) throw notAccepted();
     const { id: invitationId, account_id: accountId, email, role, team_ids } = taken;
-    const user = await insertUser(transaction, { accountId, email, role, passwordHash });
+    const user = await insertUser(transaction, { accountId, email, role, passwordHash, isInvited: true });
     if (user === undefined) throw notAccepted();
     const { rows } = await transaction.raw<{ rows: { team_id: string }[] }>(JOIN_TEAMS, {
       userId: user.id,

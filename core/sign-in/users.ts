@@ -50,6 +50,8 @@ export interface UserRow {
   readonly identity_bound_at: Date | null;
   /** Until when the user's API keys in teams work without another sign-in with the provider; null for a user who is not bound. */
   readonly confirmed_until: Date | null;
+  /** Whether an invitation made the user, and no identity provider has confirmed its address since. */
+  readonly is_invited: boolean;
 }
 
 /** Creates a user. @throws NOT_FOUND if the account does not exist; CONFLICT if another user has this address */
@@ -83,6 +85,7 @@ export async function insertUser(
     readonly email: string;
     readonly role: MemberRole;
     readonly passwordHash: string;
+    readonly isInvited?: boolean;
   },
 ): Promise<User | undefined> {
   const now = new Date();
@@ -99,6 +102,7 @@ export async function insertUser(
     identity_subject: null,
     identity_bound_at: null,
     confirmed_until: null,
+    is_invited: wanted.isInvited ?? false,
   };
   const written = await transaction('users')
     .insert(row)

@@ -13,6 +13,7 @@ import {
   DELIVERY_TIMES,
   type DeliveryTimes,
   type DueDelivery,
+  type DueWebhook,
   findDue,
   judge,
   nextDelivery,
@@ -31,8 +32,9 @@ interface DeliverOptions {
   readonly times?: DeliveryTimes;
 }
 
-/** How many webhooks a process delivers to at once. */
+/** How many webhooks a process delivers to at once, in all and of one account, whose receivers may all be slow. */
 const AT_ONCE = 32;
+const AT_ONCE_OF_ACCOUNT = 4;
 
 /** How often a process looks for deliveries without a notification. Notifications announce new ones at once, unless the connection was lost. */
 const LOOK_EVERY_MS = 15_000;
@@ -60,10 +62,12 @@ const disabled = new Counter({
 export async function startDeliveries(options: DeliverOptions): Promise<{ readonly stop: Stop }> {
   const { database, log } = options;
   const stopping = new AbortController();
-  const running = new Map<string, Promise<void>>();
+  const running = new Map<string, { readonly accountId: string; readonly work: Promise<void> }>();
   let dueInMs = LOOK_EVERY_MS;
 
-  const begin = (webhookId: string) => {
+  const runningOf = (account: string) => [...running.values()].filter(({ accountId }) => accountId === account).length;
+
+  const begin = ({ webhookId, accountId }: DueWebhook) => {
     const work = deliverTo(options, webhookId, stopping.signal).then(
       () => {
         running.delete(webhookId);
@@ -76,14 +80,15 @@ export async function startDeliveries(options: DeliverOptions): Promise<{ readon
           log.warn({ webhookId, error: safeErrorFields(error) }, 'a webhook could not be served; it is retried');
       },
     );
-    running.set(webhookId, work);
+    running.set(webhookId, { accountId, work });
   };
 
   const look = async () => {
     dueInMs = AFTER_FAILURE_MS;
-    const due = (await findDue(database, AT_ONCE * 2)).filter(({ webhookId }) => !running.has(webhookId));
-    const ready = due.filter(({ inMs }) => inMs <= 0).slice(0, AT_ONCE - running.size);
-    for (const { webhookId } of ready) begin(webhookId);
+    const found = await findDue(database, AT_ONCE * 2, AT_ONCE_OF_ACCOUNT * 2);
+    const due = found.filter(({ webhookId }) => !running.has(webhookId));
+    for (const each of due.filter(({ inMs }) => inMs <= 0))
+      if (running.size < AT_ONCE && runningOf(each.accountId) < AT_ONCE_OF_ACCOUNT) begin(each);
     // A webhook for which there is no room is served when another one is finished.
     const [later] = due.filter(({ inMs }) => inMs > 0);
     dueInMs = Math.max(LEAST_PAUSE_MS, Math.min(later?.inMs ?? LOOK_EVERY_MS, LOOK_EVERY_MS));
@@ -102,7 +107,7 @@ export async function startDeliveries(options: DeliverOptions): Promise<{ readon
       stopping.abort();
       await stopListening();
       await loop.stop();
-      await Promise.all(running.values());
+      await Promise.all([...running.values()].map(({ work }) => work));
     },
   };
 }

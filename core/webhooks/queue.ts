@@ -56,17 +56,26 @@ const NEXT = `
    WHERE webhook_id = webhook.id AND status = 'pending' AND place IS NOT NULL AND webhook.status = 'active'
    ORDER BY place LIMIT 1)`;
 
-/** Returns the webhooks with something to deliver, and in how many milliseconds it is due or the claim of another process ends. */
-export async function findDue(
-  database: Knex,
-  limit: number,
-): Promise<readonly { readonly webhookId: string; readonly inMs: number }[]> {
-  const { rows } = await database.raw<{ rows: { webhookId: string; inMs: number }[] }>(
-    `SELECT webhook.id::text AS "webhookId",
-       (extract(epoch FROM greatest(due.at, claimed_until) - clock_timestamp()) * 1000)::float8 AS "inMs"
-     FROM webhooks AS webhook CROSS JOIN LATERAL (SELECT min(next_at) AS at FROM (${NEXT}) AS next) AS due
-     WHERE due.at IS NOT NULL ORDER BY 2 LIMIT :limit`,
-    { limit },
+/** A webhook with something to deliver. */
+export interface DueWebhook {
+  readonly webhookId: string;
+  readonly accountId: string;
+  /** In how many milliseconds something is due, or the claim of another process ends. */
+  readonly inMs: number;
+}
+
+/** Returns the webhooks with something to deliver, the longest due first; of each account `ofAccount` at most. */
+export async function findDue(database: Knex, limit: number, ofAccount: number): Promise<readonly DueWebhook[]> {
+  const { rows } = await database.raw<{ rows: DueWebhook[] }>(
+    `SELECT "webhookId", "accountId", "inMs" FROM (
+       SELECT id::text AS "webhookId", account_id::text AS "accountId",
+         (extract(epoch FROM at - clock_timestamp()) * 1000)::float8 AS "inMs",
+         row_number() OVER (PARTITION BY account_id ORDER BY at) AS turn
+       FROM webhooks AS webhook CROSS JOIN LATERAL
+         (SELECT greatest(min(next_at), claimed_until) AS at, count(*) AS waiting FROM (${NEXT}) AS next) AS due
+       WHERE waiting > 0) AS due
+     WHERE turn <= :ofAccount ORDER BY "inMs" LIMIT :limit`,
+    { limit, ofAccount },
   );
   return rows;
 }

@@ -127,12 +127,12 @@ export function updateWebhook(
   });
 }
 
-/** Ends the wait for the retry of a failed delivery, because the webhook was changed. Its three days begin again. */
+/** Ends the wait for the retry of a failed delivery, because the webhook was changed. Its pauses and its three days begin again. */
 async function makeDue(transaction: Knex.Transaction, webhookId: string): Promise<void> {
   await transaction('webhook_deliveries')
     .where({ webhook_id: webhookId, status: 'pending' })
     .whereNotNull('first_failed_at')
-    .update({ next_at: transaction.fn.now(), first_failed_at: null });
+    .update({ next_at: transaction.fn.now(), first_failed_at: null, attempts: 0 });
   await announceDeliveries(transaction);
 }
 

@@ -142,6 +142,25 @@ describe('signing in to the console with an identity provider', function () {
       assert.equal(await signIn('ada', ada.email), ada.userId);
     });
 
+    it('ends the password and the sessions of a user that an invitation made, because the link proves no address', async () => {
+      const { accountId } = await desk.customer();
+      const address = 'invited-elsewhere@example.com';
+      const invited = await desk.admin('POST', `/accounts/${accountId}/invitations`, {
+        email: address,
+        role: 'member',
+      });
+      const token = String(invited.body.path).split('#token=')[1];
+      const browser = new TestBrowser(desk.publicUrl);
+      const accepted = await browser.send('POST', '/session/invitation', { token, password: PASSWORD });
+      assert.equal(accepted.status, 201);
+      assert.equal(await signIn('owner of the address', address), accepted.body.user.id);
+      assert.equal((await browser.get('/session')).status, 401);
+      assert.equal(await findBySignIn(desk.database, address, PASSWORD), undefined);
+      const made = await newPerson();
+      assert.equal(await signIn('made by an operator', made.email), made.userId);
+      assert.equal((await findBySignIn(desk.database, made.email, PASSWORD))?.id, made.userId);
+    });
+
     it('signs a bound subject in as its own user, whatever address it has', async () => {
       const [bob, carol] = [await newPerson(), await newPerson()];
       assert.equal(await signIn('bob', bob.email), bob.userId);

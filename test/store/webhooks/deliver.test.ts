@@ -266,6 +266,22 @@ for (const { name, open } of DATABASES) {
       assert.equal(receiver.received[0]?.body, receiver.received[1]?.body);
     });
 
+    it('of one account take four places at most, so that its slow receivers hold up no other account', async () => {
+      const slow = await startReceiver();
+      slow.next(...Array.from({ length: 10 }, () => () => undefined));
+      for (let made = 0; made < 10; made += 1) await add({ url: slow.url });
+      await raise('slow');
+      await deliver();
+      await until('four have come', () => slow.received.length === 4);
+      accountId = newId();
+      await database('accounts').insert({ id: accountId, name: 'other' });
+      await add();
+      await raise('other');
+      await until('the other has come', () => receiver.received.length === 1);
+      assert.equal(slow.received.length, 4);
+      await slow.close();
+    });
+
     it('end with their webhook, also while one is being sent', async () => {
       const { webhook } = await add();
       let finish = () => {};
