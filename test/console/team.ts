@@ -39,8 +39,19 @@ export function team(the: () => TestConsole): void {
       await page.getByText('No team yet.').waitFor();
       await page.getByRole('button', { name: 'Create a team' }).click();
       await dialog().getByLabel('Name').fill('search');
+      await dialog().getByLabel('Demands of upstreams').fill('region');
+      await dialog().getByRole('button', { name: 'Create the team' }).click();
+      await dialog().getByText('require: expected name=value').waitFor();
+      await dialog().getByLabel('Demands of upstreams').fill('context=1000');
+      await dialog().getByLabel('Required tags').fill('agent');
       await confirm('Create the team');
-      await row(/^Teams/, /^search/).waitFor();
+      await row(/^Teams/, /^search/)
+        .getByRole('button', { name: 'Edit' })
+        .click();
+      expect(await dialog().getByLabel('Demands of upstreams').inputValue()).to.equal('context=1000');
+      expect(await dialog().getByLabel('Required tags').inputValue()).to.equal('agent');
+      await dialog().getByLabel('Required tags').fill('');
+      await confirm('Save');
       await page.getByRole('button', { name: 'Create a budget' }).click();
       await dialog().getByLabel('Team').selectOption('search');
       await dialog().getByLabel('Limit', { exact: true }).fill('5');

@@ -10,6 +10,7 @@ import { useResource } from '../../resource';
 import type { ApiKey, Catalog, NewApiKey } from '../../shapes';
 import { fromLocalInput, showAgo, toLocalInput } from '../../times';
 import { type Crew, memberOptions, teamOptions, useCrew } from '../team/crew';
+import { policyFields, readPolicy, wordsOf } from '../team/policy';
 
 const AMOUNTS = { balanceLimit: 'Total', dailyLimit: 'Per day', monthlyLimit: 'Per month' } as const;
 const COUNTS = { callsPerMinute: 'Calls per minute', tokensPerMinute: 'Tokens per minute' } as const;
@@ -33,6 +34,7 @@ function KeyDialog({ access, apiKey: key }: WithAccess & { readonly apiKey: ApiK
   const [allowedModels, setAllowed] = useState<readonly string[] | null>(key?.allowedModels ?? null);
   const expiry = key === undefined || key.expiresAt === null ? '' : toLocalInput(key.expiresAt);
 
+  const policy = mayManage(access) ? policyFields(key) : [];
   const save = async ({ name, expiresAt: until = '', allowedAddresses, ...texts }: Values) => {
     const owned = owners.map((field) => [field.name, texts[field.name] ?? null]);
     const numbers = Object.keys(COUNTS).map((count) => [count, count in texts ? Number(texts[count]) : null]);
@@ -41,7 +43,8 @@ function KeyDialog({ access, apiKey: key }: WithAccess & { readonly apiKey: ApiK
       ...Object.fromEntries(numbers),
       ...Object.fromEntries(owned),
       allowedModels,
-      allowedAddresses: listOf(allowedAddresses),
+      allowedAddresses: wordsOf(allowedAddresses),
+      ...(policy.length > 0 && readPolicy(texts)),
     };
     const expiresAt = fromLocalInput(until) ?? null;
     if (key === undefined) {
@@ -56,7 +59,7 @@ function KeyDialog({ access, apiKey: key }: WithAccess & { readonly apiKey: ApiK
     <DecisionDialog
       title={key === undefined ? 'Create a key' : 'Edit the key'}
       verb={key === undefined ? 'Create the key' : 'Save'}
-      fields={fieldsOf(key, expiry, owners)}
+      fields={[...fieldsOf(key, expiry, owners), ...policy]}
       isComplete={allowedModels?.length !== 0}
       act={save}
       onDone={(saved: ApiKey | NewApiKey) => 'key' in saved && showNewKey(saved)}
@@ -117,12 +120,6 @@ function fieldsOf(key: ApiKey | undefined, expiry: string, owners: readonly Form
     { legend: 'Rate limit', isRow: true, fields: counts },
     { legend: 'Access', fields: access },
   ];
-}
-
-/** Reads a list separated by spaces or commas; null if the text is empty or absent. */
-function listOf(text = ''): readonly string[] | null {
-  const list = text.split(/[\s,]+/).filter((each) => each !== '');
-  return list.length === 0 ? null : list;
 }
 
 interface ModelChoiceProps {

@@ -12,6 +12,7 @@ import { Lines, Names } from '../../parts/values';
 import { useResource } from '../../resource';
 import type { ApiKey, Budget, List, Team } from '../../shapes';
 import { ALL, type Crew, memberOptions, textOf, WINDOWS } from './crew';
+import { policyFields, readPolicy } from './policy';
 
 interface Props extends WithAccess {
   readonly crew: Crew;
@@ -80,12 +81,10 @@ function TeamDialog({ access, team, people }: DialogProps) {
   const before: readonly string[] = team?.members ?? [];
   const [members, setMembers] = useState(before);
   const made = useRef(team?.id);
-  const save = async (body: Values) => {
-    const { id } =
-      made.current === undefined
-        ? await ask<Team>(access.list('teams'), { method: 'POST', body })
-        : await ask<Team>(access.one('teams', made.current), { method: 'PATCH', body });
-    made.current = id;
+  const save = async ({ name, ...policy }: Values) => {
+    made.current ??= (await ask<Team>(access.list('teams'), { method: 'POST', body: { name } })).id;
+    const id = made.current;
+    await ask<Team>(access.one('teams', id), { method: 'PATCH', body: { name, ...readPolicy(policy) } });
     const change = (memberId: string, request: { method: 'PUT' | 'DELETE'; body?: object }) =>
       ask(`${access.one('teams', id)}/members/${memberId}`, request);
     // The user can save again after a failure in between: a team is created once, and the other changes are safe to repeat.
@@ -96,7 +95,7 @@ function TeamDialog({ access, team, people }: DialogProps) {
     <DecisionDialog
       title={team === undefined ? 'Create a team' : 'Edit the team'}
       verb={team === undefined ? 'Create the team' : 'Save'}
-      fields={[{ name: 'name', label: 'Name', isRequired: true, value: team?.name ?? '' }]}
+      fields={[{ name: 'name', label: 'Name', isRequired: true, value: team?.name ?? '' }, ...policyFields(team)]}
       act={save}
       done="The team is saved."
     >
