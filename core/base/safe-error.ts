@@ -6,3 +6,8 @@ export function safeErrorFields(error: unknown): object {
   if (severity !== undefined) return { name: 'DatabaseError', code, table, constraint, where };
   return { name: error.name, message: error.message, code, where };
 }
+
+/** Returns the code that the system or a database gave an error; `otherwise` if it has none. */
+export function errorCode(error: unknown, otherwise = ''): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : otherwise;
+}

@@ -1,6 +1,7 @@
 import { createHmac } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Knex } from 'knex';
+import { memberOf } from '../base/json-values';
 import { parseJson } from '../base/parse-json';
 
 /** The headers in which Claude Code, Codex and OpenCode send their session id. The first one present is used. */
@@ -42,10 +43,6 @@ export function namedInMetadata(metadata: string | undefined): NamedInMetadata {
 }
 
 const NOTHING_NAMED: NamedInMetadata = {};
-
-function memberOf(value: unknown, name: string): unknown {
-  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>)[name] : undefined;
-}
 
 function textIn(value: unknown): string | undefined {
   return typeof value === 'string' && value !== '' ? value : undefined;

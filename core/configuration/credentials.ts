@@ -1,5 +1,6 @@
 import { readFileSync, realpathSync } from 'node:fs';
 import { relative, resolve, sep } from 'node:path';
+import { errorCode } from '../base/safe-error';
 import { parseDuration } from '../base/settings';
 import type { Credential } from '../catalog/upstream';
 import type { Nameable } from './nameable';
@@ -144,8 +145,9 @@ function readFromFile(file: string, configFolder: string, env: NodeJS.ProcessEnv
     const value = readFileSync(path, 'utf8').trim();
     return value === '' ? { missing: `the credential file ${file} is empty` } : { value };
   } catch (error) {
-    if (codeOf(error) === 'ENOENT') return { missing: `the credential file ${file} is missing` };
-    return { problem: `${file} cannot be read (${codeOf(error)})`, at: 'file' };
+    const code = errorCode(error, 'unreadable');
+    if (code === 'ENOENT') return { missing: `the credential file ${file} is missing` };
+    return { problem: `${file} cannot be read (${code})`, at: 'file' };
   }
 }
 
@@ -161,10 +163,6 @@ function pathInside(file: string, configFolder: string, env: NodeJS.ProcessEnv):
   } catch {
     return path;
   }
-}
-
-function codeOf(error: unknown): string {
-  return error instanceof Error && 'code' in error ? String(error.code) : 'unreadable';
 }
 
 function isWithin(folder: string, path: string): boolean {

@@ -28,7 +28,7 @@ export function readPrice(
   problems: LocatedProblem[],
 ): Price {
   const settings = model.price;
-  const report: Report = (at, message) => void problems.push({ path: [...path, ...at], message });
+  const report = reportTo(problems, path);
   const plain = readCard(settings, ['price'], report);
   const variants = new Map<string, RateCard>();
   for (const variant of combinations((kind) => Object.keys(settings[kind] ?? {})))
@@ -79,7 +79,7 @@ function readVariant(variant: Variant, settings: PriceSettings, plain: RateCard,
       card = hasOwn ? dearerOf(card, read) : read;
       hasOwn = true;
     }
-    if (own.factor !== undefined) factors.push({ factor: readUsd(own.factor, [...at, 'factor'], report), at });
+    if (own.factor !== undefined) factors.push({ factor: readDecimal(own.factor, [...at, 'factor'], report), at });
   }
   return factors.reduce((result, { factor, at }) => times(result, factor, at, report), card);
 }
@@ -129,7 +129,7 @@ function readRates(settings: RateSettings, at: readonly string[], report: Report
   const written = new Map<TokenMeter, bigint>();
   for (const meter of TOKEN_METERS) {
     const value = settings[meter];
-    if (value !== undefined) written.set(meter, readUsd(value, [...at, meter], report));
+    if (value !== undefined) written.set(meter, readDecimal(value, [...at, meter], report));
   }
   const own = (meter: TokenMeter): bigint | undefined => {
     const fallback = FALLBACK_METER[meter];
@@ -153,15 +153,27 @@ function isPriced(settings: RateSettings, meter: TokenMeter): boolean {
 
 function readPieces(settings: Readonly<Record<string, number | string>>, report: Report): ReadonlyMap<string, bigint> {
   return new Map(
-    Object.entries(settings).map(([name, value]) => [name, readUsd(value, ['price', 'pieces', name], report)]),
+    Object.entries(settings).map(([name, value]) => [name, readDecimal(value, ['price', 'pieces', name], report)]),
   );
 }
 
-function readUsd(value: number | string, at: readonly string[], report: Report): bigint {
+/** Returns a function that adds a mistake, with its path below `path`, to the problems. */
+export function reportTo(problems: LocatedProblem[], path: readonly string[]): Report {
+  return (at, message) => void problems.push({ path: [...path, ...at], message });
+}
+
+/** Reads an amount, or a factor with its own `parse`. Reports a mistake, and returns 0 for it. */
+export function readDecimal(
+  value: number | string,
+  at: readonly string[],
+  report: Report,
+  parse: (text: string) => bigint = parseUsd,
+): bigint {
   try {
-    return parseUsd(decimalText(value));
+    return parse(decimalText(value));
   } catch (error) {
-    report(at, error instanceof Error ? error.message : String(error));
+    if (!(error instanceof RangeError)) throw error;
+    report(at, error.message);
     return 0n;
   }
 }
@@ -194,17 +206,8 @@ export function readCustomerPrices(
       if (!known.has(normalised)) problems.push({ path: at, message: 'no upstream has a model with this name' });
       return [normalised, readPrice(at, { price, mayAnswerWith: NOTHING_MORE }, problems)];
     });
-    return [name, { factorE8: readFactor([...path, 'factor'], factor, problems), models: new Map(prices) }] as const;
+    const factorE8 = readDecimal(factor, ['factor'], reportTo(problems, path), parseFactor);
+    return [name, { factorE8, models: new Map(prices) }] as const;
   });
   return new Map(lists);
-}
-
-function readFactor(path: readonly string[], value: number | string, problems: LocatedProblem[]): bigint {
-  try {
-    return parseFactor(decimalText(value));
-  } catch (error) {
-    if (!(error instanceof RangeError)) throw error;
-    problems.push({ path, message: error.message });
-    return 0n;
-  }
 }

@@ -1,4 +1,4 @@
-import { formatUsd, MAX_AMOUNT_E8, parseUsd } from '../base/money';
+import { formatUsd, MAX_AMOUNT_E8 } from '../base/money';
 import { type Check, compileCheck, type Problem, parseDuration } from '../base/settings';
 import { adapterNames, findAdapter } from '../catalog/adapters';
 import {
@@ -15,7 +15,7 @@ import { maxModelCost } from '../catalog/price';
 import type { UpstreamAdapter } from '../catalog/upstream';
 import { type CredentialReading, readCredentials, readSecret } from './credentials';
 import { checkDays, readFacts } from './facts';
-import { readPrice } from './prices';
+import { readDecimal, readPrice, reportTo } from './prices';
 import { hint, type LocatedProblem, withHint } from './problems';
 import { RotatingCredential } from './rotating-credential';
 import type { GatewaySettings, ModelSettings, ServiceEndpointSettings } from './schema';
@@ -272,7 +272,7 @@ function readReporting(
     });
   const base = reporting.url ?? url;
   if (!URL.canParse(base)) problems.push({ path: [...path, 'url'], message: 'is not a valid URL' });
-  const alarmAboveE8 = readUsd([...path, 'alarmAboveUsd'], reporting.alarmAboveUsd, problems);
+  const alarmAboveE8 = readDecimal(reporting.alarmAboveUsd, ['alarmAboveUsd'], reportTo(problems, path));
   if (vendor === undefined || !URL.canParse(base)) return undefined;
   return {
     vendor,
@@ -283,14 +283,4 @@ function readReporting(
     workspaceId: reporting.workspaceId,
     alarmAboveE8,
   };
-}
-
-function readUsd(path: readonly string[], amount: number | string, problems: LocatedProblem[]): bigint {
-  try {
-    return parseUsd(String(amount));
-  } catch (error) {
-    if (!(error instanceof RangeError)) throw error;
-    problems.push({ path: [...path], message: error.message });
-    return 0n;
-  }
 }

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { readFile, stat } from 'node:fs/promises';
 import { startLoop } from '../base/loop';
 import type { Stop } from '../base/resources';
+import { errorCode } from '../base/safe-error';
 
 /** Every tenth poll reads the file even if its size and times seem unchanged, because some disks store modification times in whole seconds. */
 const READ_EVERY_LOOKS = 10;
@@ -24,7 +25,7 @@ export function watchFile(path: string, whenChanged: () => void, everyMs = 1_000
     state = await stateOf(path);
     looks += 1;
     const isSame = state === before && looks % READ_EVERY_LOOKS !== 0;
-    const now: string = (isSame ? seen : undefined) ?? (await readFile(path).then(hash, codeOf));
+    const now: string = (isSame ? seen : undefined) ?? (await readFile(path).then(hash, errorCode));
     if (now !== taken && now === seen && state === before) {
       taken = now;
       whenChanged();
@@ -34,11 +35,12 @@ export function watchFile(path: string, whenChanged: () => void, everyMs = 1_000
   return startLoop(look, { everyMs, whenFailed: () => undefined }).stop;
 }
 
+/** The code of a read error stands for the content of an unreadable file, because a file that disappears has changed, too. */
 function digestNow(path: string): string {
   try {
     return hash(readFileSync(path));
   } catch (error) {
-    return codeOf(error);
+    return errorCode(error);
   }
 }
 
@@ -48,15 +50,10 @@ async function stateOf(path: string): Promise<string> {
     const { dev, ino, size, mtimeNs, ctimeNs } = await stat(path, { bigint: true });
     return [dev, ino, size, mtimeNs, ctimeNs].join(' ');
   } catch (error) {
-    return codeOf(error);
+    return errorCode(error);
   }
 }
 
 function hash(content: Buffer): string {
   return createHash('sha256').update(content).digest('base64');
-}
-
-/** Returns the code of a read error. It is used instead of the content of an unreadable file, because a file that disappears has changed, too. */
-function codeOf(error: unknown): string {
-  return error instanceof Error && 'code' in error ? String(error.code) : 'unreadable';
 }

@@ -13,6 +13,7 @@ import {
   visit,
 } from 'yaml';
 
+import { errorCode } from '../base/safe-error';
 import type { Nameable } from './nameable';
 
 interface SourceLocation {
@@ -178,8 +179,7 @@ function readText(path: string, file: string): string {
   try {
     return readFileSync(path, 'utf8');
   } catch (cause) {
-    const reason = cause instanceof Error && 'code' in cause ? String(cause.code) : String(cause);
-    const message = `cannot be read (${reason}); TOLLGATE_CONFIG_DIR names the folder it is looked for in`;
+    const message = `cannot be read (${errorCode(cause, String(cause))}); TOLLGATE_CONFIG_DIR names the folder it is looked for in`;
     throw new ConfigurationError([{ file, line: undefined, column: undefined, message }]);
   }
 }

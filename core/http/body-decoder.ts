@@ -31,6 +31,14 @@ const { createZstdDecompress } = zlib as {
 /** The number of the decoder's parameter `ZSTD_d_windowLogMax`. */
 const WINDOW_LOG_MAX = 100;
 
+/** What opens a decoder for each encoding that requests and answers may have. */
+export const DECODERS: ReadonlyMap<string, () => BodyDecoder> = new Map([
+  ['gzip', zlib.createGunzip],
+  ['x-gzip', zlib.createGunzip],
+  ['deflate', zlib.createInflate],
+  ['br', zlib.createBrotliDecompress],
+]);
+
 /**
  * Returns the encoding in the `content-encoding` header; undefined if the body is not encoded.
  * @throws UNSUPPORTED_MEDIA_TYPE for an encoding that is not `accepted`, and for more than one
@@ -62,19 +70,11 @@ function unsupported(accepted: readonly BodyEncoding[]): GatewayError {
  * decoder is shared and bodies wait for it, their accounts take turns.
  */
 export function openDecoder({ encoding, accountId }: EncodedBody, maxBytes: number): BodyDecoder {
-  switch (encoding) {
-    case 'gzip':
-      return zlib.createGunzip();
-    case 'deflate':
-      return zlib.createInflate();
-    case 'br':
-      return zlib.createBrotliDecompress();
-    case 'zstd':
-      return (
-        createZstdDecompress?.({ params: { [WINDOW_LOG_MAX]: MAX_WINDOW_LOG } }) ??
-        new ZstdByThread(accountId, (received) => Math.min(maxBytes, maxDecodedBytes(received)))
-      );
-  }
+  return (
+    DECODERS.get(encoding)?.() ??
+    createZstdDecompress?.({ params: { [WINDOW_LOG_MAX]: MAX_WINDOW_LOG } }) ??
+    new ZstdByThread(accountId, (received) => Math.min(maxBytes, maxDecodedBytes(received)))
+  );
 }
 
 /** Returns the most decoded bytes that a body of this many received bytes may have. */

@@ -6,6 +6,10 @@ export function ledgerUnavailable(cause?: unknown): GatewayError {
   return fail('LEDGER_UNAVAILABLE', { retryAfterSeconds: 1, cause });
 }
 
+export function accountFrozen(): GatewayError {
+  return fail('FORBIDDEN', { message: 'This account is frozen. Ask the operator of the gateway.' });
+}
+
 /**
  * Runs an operation of the ledger.
  * @throws GatewayError LEDGER_UNAVAILABLE instead of `LedgerUnavailable`

@@ -1,5 +1,12 @@
 import { asObject, type JsonObject } from '../base/json-values';
-import { NotTranslatable } from '../catalog/conversation';
+import {
+  NotTranslatable,
+  type OutputFormat,
+  type Part,
+  type Source,
+  type TextPart,
+  type ToolResultPart,
+} from '../catalog/conversation';
 import { repeatsName } from '../http/raw-json';
 import { memberPath } from './translation-rules';
 
@@ -83,6 +90,57 @@ export function optionalSchema(object: JsonObject, name: string, path = ''): Jso
 export function listAt(object: JsonObject, name: string, path = ''): readonly unknown[] {
   const value = object[name] ?? [];
   return Array.isArray(value) ? value : mustBe('a list', name, path);
+}
+
+const FORMATS = ['text', 'json_object', 'json_schema'] as const;
+
+/** Returns the output format of Chat and Responses. `described` returns the object at `inner`, which has the schema. @throws NotTranslatable */
+export function outputFormatOf(
+  format: JsonObject,
+  path: string,
+  inner = path,
+  described = () => format,
+): OutputFormat | undefined {
+  const type = optionalWord(format, 'type', FORMATS, path) ?? 'text';
+  if (type === 'text') return undefined;
+  if (type === 'json_object') return { kind: 'json' };
+  const object = described();
+  if (object['schema'] === undefined) throw new NotTranslatable(`${inner}.schema`, 'is missing');
+  return {
+    kind: 'schema',
+    name: textAt(object, 'name', inner),
+    description: optionalText(object, 'description', inner),
+    schema: schemaAt(object, 'schema', inner),
+    strict: booleanAt(object, 'strict', inner),
+  };
+}
+
+/** Returns a part of a message at `path` whose content must be text. @throws NotTranslatable */
+export function onlyText(part: Part, path: string): TextPart {
+  if (part.kind === 'text') return part;
+  throw new NotTranslatable(`${path}.content`, 'must be text');
+}
+
+/** Returns the parts of a tool's result. @throws NotTranslatable for kinds of parts that a result cannot have */
+export function resultParts(parts: readonly Part[], path: string): ToolResultPart['parts'] {
+  return parts.map((part) => {
+    if (part.kind === 'text' || part.kind === 'image' || part.kind === 'document') return part;
+    throw new NotTranslatable(path, 'must be text, images and documents');
+  });
+}
+
+/** Returns the source of a file from its URL. @throws NotTranslatable for a data URL without media type or base64 */
+export function sourceOf(url: string, path: string): Source {
+  if (!/^data:/i.test(url)) return { url };
+  const comma = url.indexOf(',');
+  const [mediaType, ...rest] = url.slice('data:'.length, Math.max(comma, 0)).toLowerCase().split(';');
+  if (mediaType && rest.at(-1) === 'base64') return { base64: url.slice(comma + 1), mediaType };
+  throw new NotTranslatable(path, 'must have its media type and base64 where it is a data URL');
+}
+
+/** Returns an object without its undefined members. */
+export function present(members: JsonObject): JsonObject {
+  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined));
 }
 
 function mustBe(kind: string, name: string, path: string): never {

@@ -13,7 +13,7 @@ export const TOKENS: Readonly<Record<Effort, number>> = {
   xhigh: 32_768,
   max: 65_536,
 };
-const WORDS = Object.keys(TOKENS) as readonly Effort[];
+export const EFFORTS = Object.keys(TOKENS) as readonly Effort[];
 
 /** The smallest reasoning budget that vendors accept, in tokens. */
 const MIN_BUDGET = 1_024;
@@ -21,7 +21,7 @@ const MIN_BUDGET = 1_024;
 /** Returns how much a call wants the model to reason, as a level of effort; undefined if the call does not set it. */
 export function effortOf({ effort, budgetTokens }: Reasoning): Effort | undefined {
   if (effort !== undefined || budgetTokens === undefined) return effort;
-  return WORDS.find((word) => budgetTokens <= TOKENS[word]) ?? 'max';
+  return EFFORTS.find((word) => budgetTokens <= TOKENS[word]) ?? 'max';
 }
 
 /**
@@ -36,9 +36,9 @@ export function budgetOf({ effort, budgetTokens }: Reasoning, maxTokens: number)
 
 /** Returns the dialect's level nearest to `effort`; the lower one if two are equally near. */
 export function nearestEffort<Word extends Effort>(effort: Effort, words: readonly Word[]): Word | undefined {
-  const distance = (word: Effort) => Math.abs(WORDS.indexOf(word) - WORDS.indexOf(effort));
+  const distance = (word: Effort) => Math.abs(EFFORTS.indexOf(word) - EFFORTS.indexOf(effort));
   return [...words]
-    .sort((one, other) => WORDS.indexOf(one) - WORDS.indexOf(other))
+    .sort((one, other) => EFFORTS.indexOf(one) - EFFORTS.indexOf(other))
     .reduce<Word | undefined>(
       (best, word) => (best === undefined || distance(word) < distance(best) ? word : best),
       undefined,

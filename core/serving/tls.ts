@@ -9,6 +9,7 @@ import type { Logger } from 'pino';
 import { Gauge } from 'prom-client';
 import { metrics } from '../base/metrics';
 import type { Stop } from '../base/resources';
+import { errorCode } from '../base/safe-error';
 import type { Configuration } from '../configuration/configuration';
 import type { TlsSettings } from '../configuration/schema';
 import { watchFile } from '../configuration/watch-file';
@@ -156,8 +157,7 @@ function readText(member: keyof KeyPair, file: string): string {
   try {
     return readFileSync(file, 'utf8');
   } catch (error) {
-    const reason = error instanceof Error && 'code' in error ? String(error.code) : String(error);
-    throw new WrongFile(member, `${file} cannot be read (${reason})`);
+    throw new WrongFile(member, `${file} cannot be read (${errorCode(error, String(error))})`);
   }
 }
 

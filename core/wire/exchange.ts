@@ -1,7 +1,7 @@
 import { subscribe } from 'node:diagnostics_channel';
 import { pipeline } from 'node:stream';
-import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
 import type { Dispatcher } from 'undici';
+import { DECODERS } from '../http/body-decoder';
 import { bytesOf, type ChunkReader, IteratedChunks } from './chunk-reader';
 import { type ExchangeHead, UpstreamExchange } from './upstream-exchange';
 
@@ -94,7 +94,7 @@ class TooManyInterimAnswers extends Error {
 
 /** Returns the answer's bytes. Decodes them if the upstream has compressed them although the request did not allow it. */
 export function decodedChunks(exchange: UpstreamExchange, { status, headers }: ExchangeHead): ChunkReader {
-  const decoder = decoderOf(headers['content-encoding']);
+  const decoder = DECODERS.get(String(headers['content-encoding']).toLowerCase())?.();
   if (decoder === undefined || status === 204 || status === 304 || headers['content-length'] === '0') return exchange;
   // The event `error` of the decoder is ignored, because the reader gets the failure when it takes the next chunk.
   decoder.on('error', () => undefined);
@@ -107,18 +107,4 @@ export function decodedChunks(exchange: UpstreamExchange, { status, headers }: E
       return exchange.pauses;
     },
   });
-}
-
-function decoderOf(encoding: string | string[] | undefined) {
-  switch (encoding === undefined ? 'identity' : String(encoding).toLowerCase()) {
-    case 'gzip':
-    case 'x-gzip':
-      return createGunzip();
-    case 'deflate':
-      return createInflate();
-    case 'br':
-      return createBrotliDecompress();
-    default:
-      return undefined;
-  }
 }

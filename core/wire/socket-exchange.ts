@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type WebSocket from 'ws';
+import { asCount, asObject, memberOf } from '../base/json-values';
 import { parseJson } from '../base/parse-json';
 import { findPlace } from '../http/json-members';
 import { UpstreamExchange } from './upstream-exchange';
@@ -146,7 +147,7 @@ const LOOKED_AT_BYTES = 256;
 export function typeOf(data: Buffer): string | undefined {
   const first = TYPE_FIRST.exec(data.toString('latin1', 0, LOOKED_AT_BYTES))?.[1];
   if (first !== undefined) return first;
-  const type = membersOf(parseJson(data.toString('utf8')))['type'];
+  const type = memberOf(parseJson(data.toString('utf8')), 'type');
   return typeof type === 'string' && TYPE.test(type) ? type : undefined;
 }
 
@@ -169,10 +170,10 @@ const WAITS = ['retry-after', 'retry-after-ms', 'x-should-retry'];
 
 /** Returns the HTTP answer that an error event with a status stands for; undefined for any other event. */
 function refusalIn(data: Buffer): Refusal | undefined {
-  const event = membersOf(parseJson(data.toString('utf8')));
+  const event = asObject(parseJson(data.toString('utf8'))) ?? {};
   const status = event['status'] ?? event['status_code'];
   if (typeof status !== 'number' || !Number.isInteger(status) || status < 400 || status > 599) return undefined;
-  const retryHeaders = Object.entries(membersOf(event['headers'])).flatMap(([name, value]) =>
+  const retryHeaders = Object.entries(asObject(event['headers']) ?? {}).flatMap(([name, value]) =>
     WAITS.includes(name.toLowerCase()) ? [[name.toLowerCase(), String(value)]] : [],
   );
   const headers = { ...Object.fromEntries(retryHeaders), 'content-type': 'application/json' };
@@ -191,8 +192,8 @@ interface Tokens {
 export function answerIn(event: Buffer): { readonly id: string; readonly tokens: Tokens } | undefined {
   const id = valueAt(event, ['response', 'id']);
   if (typeof id !== 'string' || id === '' || id.length > MAX_ID_LENGTH) return undefined;
-  const { input_tokens, output_tokens } = membersOf(valueAt(event, ['response', 'usage']));
-  return { id, tokens: { inputTokens: countOf(input_tokens), outputTokens: countOf(output_tokens) } };
+  const { input_tokens, output_tokens } = asObject(valueAt(event, ['response', 'usage'])) ?? {};
+  return { id, tokens: { inputTokens: asCount(input_tokens), outputTokens: asCount(output_tokens) } };
 }
 
 /** The maximum length of a response's id. A longer text is no id. */
@@ -201,12 +202,4 @@ const MAX_ID_LENGTH = 1_000;
 function valueAt(event: Buffer, path: readonly string[]): unknown {
   const place = findPlace([event], path);
   return place && parseJson(event.toString('utf8', place.valueStart, place.end));
-}
-
-function countOf(tokens: unknown): number | undefined {
-  return typeof tokens === 'number' && Number.isSafeInteger(tokens) && tokens >= 0 ? tokens : undefined;
-}
-
-function membersOf(value: unknown): Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
 }

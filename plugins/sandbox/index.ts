@@ -1,5 +1,6 @@
 import { onFirstFailure, startLoop } from '../../core/base/loop';
 import { safeErrorFields } from '../../core/base/safe-error';
+import { flag, integer, map, text } from '../../core/base/setting-schemas';
 import { definePlugin } from '../../core/gateway/plugin';
 import type { PluginGateway } from '../../core/gateway/plugin-gateway';
 import { registerHoldSource } from '../../core/ledger/recovery';
@@ -40,31 +41,25 @@ export default definePlugin({
     type: 'object',
     additionalProperties: false,
     properties: {
-      suppliers: {
-        description: 'The suppliers that run sandboxes, by name: the `driver` and its settings.',
-        type: 'object',
-        default: {},
-        additionalProperties: {
+      suppliers: map(
+        'The suppliers that run sandboxes, by name: the `driver` and its settings.',
+        {
           type: 'object',
           required: ['driver'],
-          properties: { driver: { description: 'A registered driver.', type: 'string', minLength: 1 } },
+          properties: { driver: text('A registered driver.', { minLength: 1 }) },
         },
-      },
-      environment: {
-        description: 'Marks the instances of this installation at a shared supplier; default: an id from its database.',
-        type: 'string',
-        pattern: '^[a-z0-9-]{1,40}$',
-      },
-      allowUnisolated: {
-        description: 'Allows sandboxes without isolation although other machines can reach the gateway.',
-        type: 'boolean',
+        { default: {} },
+      ),
+      environment: text(
+        'Marks the instances of this installation at a shared supplier; default: an id from its database.',
+        { pattern: '^[a-z0-9-]{1,40}$' },
+      ),
+      allowUnisolated: flag('Allows sandboxes without isolation although other machines can reach the gateway.', {
         default: false,
-      },
-      endedDays: {
-        description: 'Sandboxes that ended longer ago are deleted with all their records. Default: never.',
-        type: 'integer',
+      }),
+      endedDays: integer('Sandboxes that ended longer ago are deleted with all their records. Default: never.', {
         minimum: 1,
-      },
+      }),
       ...TIMINGS,
       ...SANDBOX_LIMITS,
     },

@@ -1,3 +1,4 @@
+import { group, map, text } from '../../core/base/setting-schemas';
 import type { Settings } from '../../core/base/settings';
 import type { ModelCall } from '../../core/catalog/upstream';
 
@@ -22,33 +23,24 @@ export const ADDRESS_SCHEMA = {
   type: 'object',
   additionalProperties: false,
   properties: {
-    path: {
-      description:
-        "Path and query below `url` in place of the protocol's own, by protocol; `{model}` stands for the upstream's name of the model.",
-      type: 'object',
-      additionalProperties: false,
-      properties: {
-        messages: { ...PATH, description: 'Of calls of Messages.' },
-        chat: { ...PATH, description: 'Of calls of Chat.' },
-        responses: { ...PATH, description: 'Of calls of Responses.' },
-        embeddings: { ...PATH, description: 'Of calls of Embeddings.' },
+    path: group(
+      "Path and query below `url` in place of the protocol's own, by protocol; `{model}` stands for the upstream's name of the model.",
+      {
+        messages: text('Of calls of Messages.', PATH),
+        chat: text('Of calls of Chat.', PATH),
+        responses: text('Of calls of Responses.', PATH),
+        embeddings: text('Of calls of Embeddings.', PATH),
       },
-    },
-    auth: {
-      ...HEADER_NAME,
-      description:
-        "The header that shows the credential; `bearer` for `authorization: Bearer …`. Default: the protocol's own.",
-    },
-    headers: {
-      description: 'Headers of every request. They replace those of the client.',
-      type: 'object',
-      propertyNames: HEADER_NAME,
-      additionalProperties: {
-        type: 'string',
-        pattern: '^[\\x20-\\x7e]*$',
-        'x-expected': 'printable ASCII in one line',
-      },
-    },
+    ),
+    auth: text(
+      "The header that shows the credential; `bearer` for `authorization: Bearer …`. Default: the protocol's own.",
+      HEADER_NAME,
+    ),
+    headers: map(
+      'Headers of every request. They replace those of the client.',
+      { type: 'string', pattern: '^[\\x20-\\x7e]*$', 'x-expected': 'printable ASCII in one line' },
+      { propertyNames: HEADER_NAME },
+    ),
   },
 } as const;
 

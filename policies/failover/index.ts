@@ -1,6 +1,7 @@
 import { fail } from '../../core/base/errors';
 import { formatUsd } from '../../core/base/money';
-import { DURATION, parseDuration } from '../../core/base/settings';
+import { duration, flag, integer } from '../../core/base/setting-schemas';
+import { parseDuration } from '../../core/base/settings';
 import type { Answer, Attempt, CallFields } from '../../core/calls/call';
 import { DETACHED_CALLS } from '../../core/calls/open-calls';
 import { endingOfUnanswered } from '../../core/calls/unfinished';
@@ -27,35 +28,23 @@ export default definePolicy({
   schema: {
     type: 'object',
     properties: {
-      maxAttempts: { description: 'Most attempts of one call.', type: 'integer', minimum: 1, maximum: 20, default: 4 },
-      sameUpstreamRetries: {
-        description: 'Retries of the last candidate if no other is left.',
-        type: 'integer',
+      maxAttempts: integer('Most attempts of one call.', { minimum: 1, maximum: 20, default: 4 }),
+      sameUpstreamRetries: integer('Retries of the last candidate if no other is left.', {
         minimum: 0,
         maximum: 10,
         default: 1,
-      },
-      relayLastError: {
-        description: 'If no upstream answered, relays the error of the last one to the caller unchanged.',
-        type: 'boolean',
+      }),
+      relayLastError: flag('If no upstream answered, relays the error of the last one to the caller unchanged.', {
         default: false,
-      },
-      queueWait: {
-        ...DURATION,
-        description: 'How long a call waits for an upstream that has `maxConcurrent` running calls.',
+      }),
+      queueWait: duration('How long a call waits for an upstream that has `maxConcurrent` running calls.', {
         default: '2s',
-      },
-      maxQueued: {
-        description: 'Most calls that wait for such an upstream; accounts take turns.',
-        type: 'integer',
+      }),
+      maxQueued: integer('Most calls that wait for such an upstream; accounts take turns.', {
         minimum: 0,
         default: 100,
-      },
-      preambleHold: {
-        ...DURATION,
-        description: "How long a stream's preamble is held back for its first content.",
-        default: '15s',
-      },
+      }),
+      preambleHold: duration("How long a stream's preamble is held back for its first content.", { default: '15s' }),
     },
   },
   needs: ['key', 'request', 'candidates', 'reservation', 'meter'],

@@ -3,6 +3,7 @@ import { CONCURRENT, type ConcurrencyLimits } from '../../core/accounts/concurre
 import type { CallKey } from '../../core/accounts/identify';
 import { fail, GatewayError } from '../../core/base/errors';
 import { andThen } from '../../core/base/maybe-later';
+import { integer } from '../../core/base/setting-schemas';
 import { usageRecord } from '../../core/calls/usage-record';
 import type { Gateway } from '../../core/gateway/gateway';
 import { type CallWith, definePolicy } from '../../core/gateway/policy';
@@ -14,19 +15,14 @@ export default definePolicy({
   schema: {
     type: 'object',
     properties: {
-      concurrentCallsPerKey: {
-        description: 'Concurrent calls of one key, in one process. Its requests to the other routes count too.',
-        type: 'integer',
-        minimum: 1,
-        default: 4_000,
-      },
-      concurrentCallsPerAccount: {
-        description:
-          'Concurrent calls of all keys of an account, in one process. Their requests to the other routes count too.',
-        type: 'integer',
-        minimum: 1,
-        default: 8_000,
-      },
+      concurrentCallsPerKey: integer(
+        'Concurrent calls of one key, in one process. Its requests to the other routes count too.',
+        { minimum: 1, default: 4_000 },
+      ),
+      concurrentCallsPerAccount: integer(
+        'Concurrent calls of all keys of an account, in one process. Their requests to the other routes count too.',
+        { minimum: 1, default: 8_000 },
+      ),
     },
   },
   needs: [],

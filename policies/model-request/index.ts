@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { GatewayError } from '../../core/base/errors';
-import { DURATION, parseDuration } from '../../core/base/settings';
+import { duration, flag, list, word } from '../../core/base/setting-schemas';
+import { parseDuration } from '../../core/base/settings';
 import type { ModelRequest } from '../../core/calls/call';
 import { demandsIn, demandsUnder } from '../../core/calls/demanded';
 import { agentOf, sessionOf } from '../../core/calls/session-ids';
@@ -32,47 +33,37 @@ export default definePolicy({
   schema: {
     type: 'object',
     properties: {
-      forwardHeaderPrefixes: {
-        description: 'Headers whose names begin with one of these are forwarded in both directions.',
-        type: 'array',
-        items: { type: 'string', pattern: '^[a-z0-9][a-z0-9-]*-$' },
-        default: ['anthropic-', 'protoa-'],
-      },
-      roles: {
-        description: 'Roles accepted in the `messages` of a Messages call.',
-        type: 'array',
-        items: { type: 'string', enum: REQUEST_TABLES.messages.roles },
-        minItems: 1,
-        uniqueItems: true,
-        default: REQUEST_TABLES.messages.roles,
-      },
-      sharedObjects: {
-        description:
-          'Kinds of objects at the vendor that every customer may name by id. Otherwise a thread, container, response or item must belong to the same account, and other kinds are rejected with 400.',
-        type: 'array',
-        items: { type: 'string', enum: SHARED_OBJECTS },
-        uniqueItems: true,
-        default: [],
-      },
-      unknownMembers: {
-        description:
-          'How to treat unknown top-level members. `byValue` forwards them and holds the context window for each, but at an upstream of the tier `official` not for switches, numbers up to 1 and short words; `hold` holds it for each, `forward` for none, `refuse` answers 400.',
-        enum: ['forward', 'byValue', 'hold', 'refuse'],
-        default: 'byValue',
-      },
-      unpricedTools: {
-        description:
-          'How to treat tools and members that a vendor charges apart and for which no candidate has a price. `forward` sends them on, holds nothing for them and flags what is used; `refuse` answers 400. An upstream may refuse them alone.',
-        enum: UNPRICED_TOOLS,
-        default: 'forward',
-      },
-      recordSessions: {
-        description: 'Writes the session, the agent and the end user that a client names into the usage record.',
-        type: 'boolean',
-        default: true,
-      },
-      bodyTimeout: { ...DURATION, description: 'Deadline for the whole body.', default: '120s' },
-      slowBodyTimeout: { ...DURATION, description: 'How long a body may arrive slower than 1 KB/s.', default: '30s' },
+      forwardHeaderPrefixes: list(
+        'Headers whose names begin with one of these are forwarded in both directions.',
+        { type: 'string', pattern: '^[a-z0-9][a-z0-9-]*-$' },
+        { default: ['anthropic-', 'protoa-'] },
+      ),
+      roles: list(
+        'Roles accepted in the `messages` of a Messages call.',
+        { type: 'string', enum: REQUEST_TABLES.messages.roles },
+        { minItems: 1, uniqueItems: true, default: REQUEST_TABLES.messages.roles },
+      ),
+      sharedObjects: list(
+        'Kinds of objects at the vendor that every customer may name by id. Otherwise a thread, container, response or item must belong to the same account, and other kinds are rejected with 400.',
+        { type: 'string', enum: SHARED_OBJECTS },
+        { uniqueItems: true, default: [] },
+      ),
+      unknownMembers: word(
+        'How to treat unknown top-level members. `byValue` forwards them and holds the context window for each, but at an upstream of the tier `official` not for switches, numbers up to 1 and short words; `hold` holds it for each, `forward` for none, `refuse` answers 400.',
+        ['forward', 'byValue', 'hold', 'refuse'],
+        { default: 'byValue' },
+      ),
+      unpricedTools: word(
+        'How to treat tools and members that a vendor charges apart and for which no candidate has a price. `forward` sends them on, holds nothing for them and flags what is used; `refuse` answers 400. An upstream may refuse them alone.',
+        UNPRICED_TOOLS,
+        { default: 'forward' },
+      ),
+      recordSessions: flag(
+        'Writes the session, the agent and the end user that a client names into the usage record.',
+        { default: true },
+      ),
+      bodyTimeout: duration('Deadline for the whole body.', { default: '120s' }),
+      slowBodyTimeout: duration('How long a body may arrive slower than 1 KB/s.', { default: '30s' }),
     },
   },
   needs: ['key'],

@@ -17,7 +17,7 @@ import { BODY_ENCODINGS } from '../../core/http/body-decoder';
 import { BUFFERED } from '../../core/http/buffered-bytes';
 import { JsonScanner } from '../../core/http/json-scanner';
 import { announcedBytes, type BodyLimits, checkBodyHeaders, readBody, saysJson } from '../../core/http/read-body';
-import { askLedger } from '../../core/ledger/unavailable';
+import { accountFrozen, askLedger } from '../../core/ledger/unavailable';
 import { CACHE_NAMES } from '../../core/protocols/cache-names';
 import { type CostFactors, reachesOutside } from '../../core/protocols/cost-factors';
 import { type CheckedFields, checkFields } from './check-fields';
@@ -319,8 +319,7 @@ function countUnknown(protocol: Protocol, { unknownMembers: names, heldMembers, 
 async function requireMoney({ calls }: Pick<Gateway, 'calls'>, payer: CallKey): Promise<void> {
   const [account, key] = await askLedger(() => Promise.all([calls.readAccount(payer.accountId), calls.readKey(payer)]));
   if (account === undefined || key?.status !== 'active') throw fail('INVALID_API_KEY');
-  if (account.status === 'frozen')
-    throw fail('FORBIDDEN', { message: 'This account is frozen. Ask the operator of the gateway.' });
+  if (account.status === 'frozen') throw accountFrozen();
   if (account.availableE8 <= 0n) throw fail('INSUFFICIENT_BALANCE', { details: available(account.availableE8) });
   if (key.limitE8 === undefined) return;
   const leftE8 = key.limitE8 - key.spentE8 - key.heldE8;

@@ -1,6 +1,7 @@
 import { fail } from '../../core/base/errors';
 import { newId } from '../../core/base/ids';
 import { andThen } from '../../core/base/maybe-later';
+import { word } from '../../core/base/setting-schemas';
 import { DETACHED_CALLS, MAX_DETACHED_CALLS } from '../../core/calls/open-calls';
 import { definePolicy } from '../../core/gateway/policy';
 import { intentOf, type PayingCall, reserve } from './reserve';
@@ -14,24 +15,21 @@ export default definePolicy({
   schema: {
     type: 'object',
     properties: {
-      onClientAbort: {
-        description:
-          'When the client leaves a stream after the upstream took the request: `settle` reads the upstream on for 10 s at most, then cancels it and charges what is known; `drain` reads it to its end, for 15 minutes at most, and charges that.',
-        enum: ['settle', 'drain'],
-        default: 'settle',
-      },
-      onInsufficient: {
-        description:
-          'If the balance is too low: `reject` answers 402; `clamp` holds half of what is left, at least the input and 1,024 output tokens, and lowers the limit of output to that.',
-        enum: ['reject', 'clamp'],
-        default: 'reject',
-      },
-      withoutLimit: {
-        description:
-          "When a call names no limit, the model's `maxOutput` is held. `insert` also writes it into the forwarded body.",
-        enum: ['hold', 'insert'],
-        default: 'hold',
-      },
+      onClientAbort: word(
+        'When the client leaves a stream after the upstream took the request: `settle` reads the upstream on for 10 s at most, then cancels it and charges what is known; `drain` reads it to its end, for 15 minutes at most, and charges that.',
+        ['settle', 'drain'],
+        { default: 'settle' },
+      ),
+      onInsufficient: word(
+        'If the balance is too low: `reject` answers 402; `clamp` holds half of what is left, at least the input and 1,024 output tokens, and lowers the limit of output to that.',
+        ['reject', 'clamp'],
+        { default: 'reject' },
+      ),
+      withoutLimit: word(
+        "When a call names no limit, the model's `maxOutput` is held. `insert` also writes it into the forwarded body.",
+        ['hold', 'insert'],
+        { default: 'hold' },
+      ),
     },
   },
   needs: ['key', 'request', 'candidates'],

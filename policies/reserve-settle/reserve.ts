@@ -18,6 +18,7 @@ import { ClientLeft } from '../../core/http/client-left';
 import { hostOf, isDirectHost } from '../../core/http/request-head';
 import { type Intent, type KeySettings, MAX_INTENTS, type Payer, type ReserveOutcome } from '../../core/ledger/ledger';
 import { measuredReserve } from '../../core/ledger/ledger-metrics';
+import { accountFrozen } from '../../core/ledger/unavailable';
 import { clampTo, holdFor, minHold, tokensFor, withLimit } from './hold';
 
 /** A call while its money is reserved and settled. Later steps set its answer and its meter, which settling the call needs. */
@@ -274,7 +275,7 @@ function refusalOf(outcome: Refused, requiredE8: bigint): GatewayError {
     case 'unknown_account':
       return fail('INVALID_API_KEY');
     case 'frozen':
-      return fail('FORBIDDEN', { message: 'This account is frozen. Ask the operator of the gateway.' });
+      return accountFrozen();
     case 'insufficient_balance':
     case 'limit_exceeded':
       return missingMoney(outcome, requiredE8);

@@ -1,4 +1,5 @@
 import { type ErrorCode, errorEnvelope, fail, type GatewayError } from '../../core/base/errors';
+import { asObject, memberOf } from '../../core/base/json-values';
 import { parseJson } from '../../core/base/parse-json';
 import type { Protocol } from '../../core/catalog/protocols';
 import type { SseEvent } from '../../core/catalog/upstream';
@@ -78,7 +79,7 @@ const BARE = {
 function responseFailed({ request_id, error }: Envelope, { first, last }: RelayedEvents): Buffer {
   const begun = memberOf(dataOf(first), 'response');
   const bare = { ...BARE, id: `resp_${request_id}`, created_at: Math.floor(Date.now() / 1_000) };
-  const response = { ...bare, ...objectOf(begun), status: 'failed', error, output: [], usage: null };
+  const response = { ...bare, ...asObject(begun), status: 'failed', error, output: [], usage: null };
   const before = memberOf(dataOf(last), 'sequence_number');
   const sequence_number = typeof before === 'number' ? before + 1 : 0;
   const data = JSON.stringify({ type: 'response.failed', sequence_number, request_id, response });
@@ -87,12 +88,4 @@ function responseFailed({ request_id, error }: Envelope, { first, last }: Relaye
 
 function dataOf(event: SseEvent | undefined): unknown {
   return event?.data === undefined ? undefined : parseJson(event.data);
-}
-
-function memberOf(value: unknown, name: string): unknown {
-  return objectOf(value)[name];
-}
-
-function objectOf(value: unknown): Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null ? (value as Readonly<Record<string, unknown>>) : {};
 }

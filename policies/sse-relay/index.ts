@@ -1,5 +1,6 @@
 import { andThen, type MaybeLater } from '../../core/base/maybe-later';
-import { DURATION, parseDuration } from '../../core/base/settings';
+import { duration, flag, text } from '../../core/base/setting-schemas';
+import { parseDuration } from '../../core/base/settings';
 import type { Answer } from '../../core/calls/call';
 import { endingOfUnanswered } from '../../core/calls/unfinished';
 import type { Gateway } from '../../core/gateway/gateway';
@@ -17,30 +18,19 @@ export default definePolicy({
   schema: {
     type: 'object',
     properties: {
-      annotateStreamCost: {
-        description: "Adds `cost` (USD) inside a stream's final usage.",
-        type: 'boolean',
-        default: true,
-      },
-      exposeAccountHeaders: {
-        description: "Relays headers of upstreams about the platform's own account, and their request ids.",
-        type: 'boolean',
-        default: false,
-      },
-      keepAlive: {
-        description:
-          'After this time without a byte of the upstream the client of a stream gets a keep-alive: `ping` in Messages, a comment in the other protocols. `off` sends none.',
-        type: 'string',
-        pattern: '^([1-9][0-9]*(ms|s|m|h)|off)$',
-        'x-expected': 'a duration such as 15s, or off',
-        default: '15s',
-      },
-      usageWithin: {
-        ...DURATION,
-        description:
-          'How long to wait for the usage after a stop reason. The chunk with `finish_reason` of a Chat stream waits as long if its client did not ask for usage.',
-        default: '10s',
-      },
+      annotateStreamCost: flag("Adds `cost` (USD) inside a stream's final usage.", { default: true }),
+      exposeAccountHeaders: flag(
+        "Relays headers of upstreams about the platform's own account, and their request ids.",
+        { default: false },
+      ),
+      keepAlive: text(
+        'After this time without a byte of the upstream the client of a stream gets a keep-alive: `ping` in Messages, a comment in the other protocols. `off` sends none.',
+        { pattern: '^([1-9][0-9]*(ms|s|m|h)|off)$', 'x-expected': 'a duration such as 15s, or off', default: '15s' },
+      ),
+      usageWithin: duration(
+        'How long to wait for the usage after a stop reason. The chunk with `finish_reason` of a Chat stream waits as long if its client did not ask for usage.',
+        { default: '10s' },
+      ),
     },
   },
   needs: ['key', 'request', 'reservation', 'meter', 'answer'],

@@ -1,6 +1,7 @@
 import { mayDebug } from '../../core/accounts/keys';
 import type { GatewayError } from '../../core/base/errors';
 import { andThen } from '../../core/base/maybe-later';
+import { flag, list, word } from '../../core/base/setting-schemas';
 import type { CallFields, ModelRequest, PinnedPlace, RoutingExplanation } from '../../core/calls/call';
 import { assertAllowed, keptCandidate, pricedCandidates, refusedVersion } from '../../core/calls/candidates';
 import {
@@ -38,19 +39,15 @@ export default definePolicy({
   schema: {
     type: 'object',
     properties: {
-      strategy: { description: 'What "best" means.', enum: ['quality', 'speed', 'cost'], default: 'quality' },
-      affinity: {
-        description: 'Sends the calls of one session to one upstream among equals, to use its prompt cache.',
-        type: 'boolean',
+      strategy: word('What "best" means.', ['quality', 'speed', 'cost'], { default: 'quality' }),
+      affinity: flag('Sends the calls of one session to one upstream among equals, to use its prompt cache.', {
         default: true,
-      },
-      upstreams: {
-        description: 'Names of the upstreams that may be tried; `*` for all.',
-        type: 'array',
-        items: { type: 'string', 'x-names': 'upstream' },
-        minItems: 1,
-        default: ['*'],
-      },
+      }),
+      upstreams: list(
+        'Names of the upstreams that may be tried; `*` for all.',
+        { type: 'string', 'x-names': 'upstream' },
+        { minItems: 1, default: ['*'] },
+      ),
     },
   },
   needs: ['key', 'request'],

@@ -1,6 +1,7 @@
 import type { Knex } from 'knex';
 import type { Logger } from 'pino';
 import { forEachConcurrent } from '../../base/for-each-concurrent';
+import { errorCode } from '../../base/safe-error';
 import { canCopy, NotCopyable } from '../../storage/copy-rows';
 import { type Outbox, type OutboxEntry, SHARDS } from '../ledger';
 import { ALL_SHARDS } from '../shard';
@@ -194,9 +195,7 @@ async function insertSaving(trx: Knex.Transaction, usage: readonly EntryUsage[],
 
 /** Returns whether Postgres rejected a value, so that every retry would fail. */
 function isAboutData(error: unknown): boolean {
-  if (error instanceof NotCopyable) return true;
-  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
-  return ABOUT_DATA.has(code.slice(0, 2));
+  return error instanceof NotCopyable || ABOUT_DATA.has(errorCode(error).slice(0, 2));
 }
 
 /** Postgres' classes of errors about invalid data, violated constraints, and exceeded limits such as the size of an index entry. */

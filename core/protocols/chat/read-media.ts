@@ -1,11 +1,5 @@
-import {
-  type AudioPart,
-  type DocumentPart,
-  type ImagePart,
-  NotTranslatable,
-  type Source,
-} from '../../catalog/conversation';
-import { optionalText, optionalWord, textAt } from '../checked';
+import type { AudioPart, DocumentPart, ImagePart } from '../../catalog/conversation';
+import { optionalText, optionalWord, sourceOf, textAt } from '../checked';
 import { CHAT_RULES } from './request';
 
 /** Reads an image. @throws NotTranslatable */
@@ -30,12 +24,4 @@ export function readDocument(given: unknown, path: string): DocumentPart {
 export function readAudio(given: unknown, path: string): AudioPart {
   const audio = CHAT_RULES.carriedMembers(given, 'input_audio', path);
   return { kind: 'audio', base64: textAt(audio, 'data', path), format: textAt(audio, 'format', path) };
-}
-
-function sourceOf(url: string, path: string): Source {
-  if (!/^data:/i.test(url)) return { url };
-  const comma = url.indexOf(',');
-  const [mediaType, ...rest] = url.slice('data:'.length, Math.max(comma, 0)).toLowerCase().split(';');
-  if (mediaType && rest.at(-1) === 'base64') return { base64: url.slice(comma + 1), mediaType };
-  throw new NotTranslatable(path, 'must have its media type and base64 where it is a data URL');
 }

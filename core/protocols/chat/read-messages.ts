@@ -8,7 +8,7 @@ import {
   type ToolResultPart,
   type Turn,
 } from '../../catalog/conversation';
-import { listAt, optionalText, textAt, wordAt } from '../checked';
+import { listAt, onlyText, optionalText, resultParts, textAt, wordAt } from '../checked';
 import { readAudio, readDocument, readImage } from './read-media';
 import { readToolCall } from './read-tools';
 import { CHAT_RULES } from './request';
@@ -81,16 +81,8 @@ function readAnswer(message: JsonObject, path: string): readonly Part[] {
 
 function readResult(message: JsonObject, path: string, textCalls: ReadonlySet<string>): ToolResultPart {
   const id = textAt(message, 'tool_call_id', path);
-  const parts = readContent(message, path).map((part) => {
-    if (part.kind === 'text' || part.kind === 'image' || part.kind === 'document') return part;
-    throw new NotTranslatable(`${path}.content`, 'must be text, images and documents');
-  });
+  const parts = resultParts(readContent(message, path), `${path}.content`);
   return { kind: 'tool_result', id, parts, ...(textCalls.has(id) && { isText: true }) };
-}
-
-function onlyText(part: Part, path: string): TextPart {
-  if (part.kind === 'text') return part;
-  throw new NotTranslatable(`${path}.content`, 'must be text');
 }
 
 function readContent(message: JsonObject, path: string): readonly Part[] {

@@ -1,11 +1,10 @@
 import type { JsonObject } from '../../base/json-values';
 import { type Conversation, NotTranslatable, type OutputFormat, type Reasoning } from '../../catalog/conversation';
-import { booleanAt, integerAt, numberAt, optionalText, optionalWord, schemaAt, textAt } from '../checked';
+import { booleanAt, integerAt, numberAt, optionalText, optionalWord, outputFormatOf } from '../checked';
+import { EFFORTS } from '../effort';
 import { readMessages } from './read-messages';
 import { readToolChoice, readTools } from './read-tools';
 import { CHAT_RULES } from './request';
-
-const EFFORTS = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'] as const;
 
 /** Converts the body of a Chat request to a conversation. @throws NotTranslatable */
 export function readChatRequest(body: JsonObject): Conversation {
@@ -61,23 +60,9 @@ function readReasoning(request: JsonObject): Reasoning | undefined {
   return effort === undefined ? undefined : { effort };
 }
 
-const FORMATS = ['text', 'json_object', 'json_schema'] as const;
-
 function readFormat(request: JsonObject): OutputFormat | undefined {
-  const given = request['response_format'];
-  if (given === undefined) return undefined;
-  const format = CHAT_RULES.carriedMembers(given, 'response_format', 'response_format');
-  const type = optionalWord(format, 'type', FORMATS, 'response_format') ?? 'text';
-  if (type === 'text') return undefined;
-  if (type === 'json_object') return { kind: 'json' };
-  const path = 'response_format.json_schema';
-  const described = CHAT_RULES.carriedMembers(format['json_schema'], path, path);
-  if (described['schema'] === undefined) throw new NotTranslatable(`${path}.schema`, 'is missing');
-  return {
-    kind: 'schema',
-    name: textAt(described, 'name', path),
-    description: optionalText(described, 'description', path),
-    schema: schemaAt(described, 'schema', path),
-    strict: booleanAt(described, 'strict', path),
-  };
+  const path = 'response_format';
+  const format = CHAT_RULES.carriedMembers(request[path] ?? {}, path, path);
+  const inner = `${path}.json_schema`;
+  return outputFormatOf(format, path, inner, () => CHAT_RULES.carriedMembers(format['json_schema'], inner, inner));
 }

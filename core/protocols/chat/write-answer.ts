@@ -13,16 +13,12 @@ import { writeChatUsage } from './usage';
 import { CHAT_WRITTEN_REASONS } from './words';
 import { WrittenChoice } from './written-choice';
 
-export function openChatWriter(call: WrittenCall): AnswerWriter {
-  return new ChatWriter(call);
-}
-
 /** Returns an error with the vendor's own message, and a type and a code that Chat clients know. */
 export function writeChatError(error: AnswerError, status: number, requestId: string): JsonObject {
   return { error: openaiError(error, status), request_id: requestId };
 }
 
-class ChatWriter implements AnswerWriter {
+export class ChatWriter implements AnswerWriter {
   readonly #call: WrittenCall;
   readonly #choices = new Map<number, WrittenChoice>();
   /** The choice that each part belongs to; undefined for reasoning, which Chat cannot express. */

@@ -1,6 +1,7 @@
 import { asObject, type JsonObject } from '../../base/json-values';
 import type { Conversation, OutputFormat, Tool } from '../../catalog/conversation';
 import type { TranslatedCall } from '../../catalog/upstream';
+import { present } from '../checked';
 import { effortOf } from '../effort';
 import { fitted } from '../fitted';
 import { schemaOf } from '../text-tools';
@@ -65,8 +66,4 @@ function writeFormat(format: OutputFormat): JsonObject {
   if (format.kind === 'json') return { type: 'json_object' };
   const { name = 'answer', description, schema, strict } = format;
   return { type: 'json_schema', json_schema: present({ name, description, schema, strict }) };
-}
-
-function present(members: JsonObject): JsonObject {
-  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined));
 }

@@ -14,11 +14,7 @@ import { writeMessagesUsage } from './usage';
 import { ERROR_TYPES, MESSAGES_WRITTEN_REASONS } from './words';
 import { BlockWriter, type PartEvent } from './write-blocks';
 
-export function openMessagesWriter(call: WrittenCall): AnswerWriter {
-  return new MessagesWriter(call);
-}
-
-class MessagesWriter implements AnswerWriter {
+export class MessagesWriter implements AnswerWriter {
   readonly #call: WrittenCall;
   readonly #blocks: BlockWriter;
   #stage: 'new' | 'begun' | 'ended' = 'new';

@@ -1,17 +1,16 @@
 import { append } from '../../base/collections';
 import { asArray, asObject, asText, type JsonObject } from '../../base/json-values';
-import {
-  type Conversation,
-  NotTranslatable,
-  type Part,
-  type ReasoningPart,
-  type TextPart,
-  type ToolCallPart,
-  type ToolResultPart,
-  type Turn,
+import type {
+  Conversation,
+  Part,
+  ReasoningPart,
+  TextPart,
+  ToolCallPart,
+  ToolResultPart,
+  Turn,
 } from '../../catalog/conversation';
 import { jsonOf } from '../../http/raw-json';
-import { listAt, optionalObject, optionalText, textAt, wordAt } from '../checked';
+import { listAt, onlyText, optionalObject, optionalText, resultParts, textAt, wordAt } from '../checked';
 import { unseal } from '../seal';
 import { readContent } from './read-parts';
 import { atClient, type ToolReader } from './read-tools';
@@ -102,11 +101,6 @@ function readMessage(item: JsonObject, path: string, turns: Turns): void {
   else turns.instruct(parts.map((part) => onlyText(part, path)));
 }
 
-function onlyText(part: Part, path: string): TextPart {
-  if (part.kind === 'text') return part;
-  throw new NotTranslatable(`${path}.content`, 'must be text');
-}
-
 function readCall(item: JsonObject, path: string, isText: boolean): ToolCallPart {
   const name = flatName(textAt(item, 'name', path), optionalText(item, 'namespace', path));
   const input = textAt(item, isText ? 'input' : 'arguments', path);
@@ -114,10 +108,7 @@ function readCall(item: JsonObject, path: string, isText: boolean): ToolCallPart
 }
 
 function readResult(item: JsonObject, path: string, isText: boolean): ToolResultPart {
-  const parts = readContent(item, 'output', path).map((part) => {
-    if (part.kind === 'text' || part.kind === 'image' || part.kind === 'document') return part;
-    throw new NotTranslatable(`${path}.output`, 'must be text, images and documents');
-  });
+  const parts = resultParts(readContent(item, 'output', path), `${path}.output`);
   return { kind: 'tool_result', id: textAt(item, 'call_id', path), parts, ...(isText && { isText }) };
 }
 

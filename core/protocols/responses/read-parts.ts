@@ -1,13 +1,6 @@
 import type { JsonObject } from '../../base/json-values';
-import {
-  type AudioPart,
-  type DocumentPart,
-  type ImagePart,
-  NotTranslatable,
-  type Part,
-  type Source,
-} from '../../catalog/conversation';
-import { listAt, optionalText, optionalWord, textAt } from '../checked';
+import type { AudioPart, DocumentPart, ImagePart, Part } from '../../catalog/conversation';
+import { listAt, optionalText, optionalWord, sourceOf, textAt } from '../checked';
 import { RESPONSES_RULES } from './request';
 
 /** Reads the parts of an item's content, which is a text or a list. Empty text becomes no part. @throws NotTranslatable */
@@ -60,13 +53,4 @@ function readAudio(part: JsonObject, path: string): AudioPart {
   const audio = RESPONSES_RULES.carriedMembers(part['input_audio'], 'input_audio', `${path}.input_audio`);
   const textOf = (name: string) => textAt(audio, name, `${path}.input_audio`);
   return { kind: 'audio', base64: textOf('data'), format: textOf('format') };
-}
-
-const DATA_URL = /^data:([^;,]+)(?:;[^;,]*)*;base64,/i;
-
-function sourceOf(url: string, path: string): Source {
-  if (!/^data:/i.test(url)) return { url };
-  const found = DATA_URL.exec(url);
-  if (found?.[1]) return { base64: url.slice(found[0].length), mediaType: found[1].toLowerCase() };
-  throw new NotTranslatable(path, 'must have its media type and base64 where it is a data URL');
 }

@@ -1,6 +1,7 @@
 import type { JsonObject } from '../../base/json-values';
-import { type Conversation, NotTranslatable, type OutputFormat, type Reasoning } from '../../catalog/conversation';
-import { booleanAt, integerAt, numberAt, optionalText, optionalWord, schemaAt, textAt } from '../checked';
+import type { Conversation, OutputFormat, Reasoning } from '../../catalog/conversation';
+import { booleanAt, integerAt, numberAt, optionalText, optionalWord, outputFormatOf } from '../checked';
+import { EFFORTS } from '../effort';
 import { readInput } from './read-items';
 import { ToolReader } from './read-tools';
 import { RESPONSES_RULES } from './request';
@@ -32,8 +33,6 @@ export function readResponsesRequest(body: JsonObject): Conversation {
   };
 }
 
-const EFFORTS = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'] as const;
-
 /** Reads the reasoning setting. The reasoning is shown if the client requests a summary. */
 function readReasoning(request: JsonObject): Reasoning | undefined {
   if (request['reasoning'] === undefined) return undefined;
@@ -44,20 +43,7 @@ function readReasoning(request: JsonObject): Reasoning | undefined {
   return { ...(effort !== undefined && { effort }), isShown: summary !== undefined };
 }
 
-const FORMATS = ['text', 'json_object', 'json_schema'] as const;
-
 function readFormat(text: JsonObject): OutputFormat | undefined {
   const path = 'text.format';
-  const format = RESPONSES_RULES.carriedMembers(text['format'] ?? {}, path, path);
-  const type = optionalWord(format, 'type', FORMATS, path) ?? 'text';
-  if (type === 'text') return undefined;
-  if (type === 'json_object') return { kind: 'json' };
-  if (format['schema'] === undefined) throw new NotTranslatable(`${path}.schema`, 'is missing');
-  return {
-    kind: 'schema',
-    name: textAt(format, 'name', path),
-    description: optionalText(format, 'description', path),
-    schema: schemaAt(format, 'schema', path),
-    strict: booleanAt(format, 'strict', path),
-  };
+  return outputFormatOf(RESPONSES_RULES.carriedMembers(text['format'] ?? {}, path, path), path);
 }

@@ -24,16 +24,12 @@ import {
   type WrittenItem,
 } from './written-item';
 
-export function openResponsesWriter(call: WrittenCall): AnswerWriter {
-  return new ResponsesWriter(call);
-}
-
 export function writeResponsesError(error: AnswerError, status: number, requestId: string): JsonObject {
   return { request_id: requestId, error: openaiError(error, status) };
 }
 
 /** Writes an answer in the form of Responses. Each part becomes a separate item. */
-class ResponsesWriter implements AnswerWriter {
+export class ResponsesWriter implements AnswerWriter {
   readonly #call: WrittenCall;
   readonly #ownNames: ReturnType<typeof ownNames>;
   readonly #echo: JsonObject;

@@ -1,6 +1,7 @@
 import type { JsonObject } from '../../base/json-values';
 import type { Conversation, OutputFormat, Tool, ToolChoice } from '../../catalog/conversation';
 import type { TranslatedCall } from '../../catalog/upstream';
+import { present } from '../checked';
 import { effortOf } from '../effort';
 import { fitted } from '../fitted';
 import { schemaOf } from '../text-tools';
@@ -28,11 +29,6 @@ export function writeResponsesRequest(call: TranslatedCall): JsonObject {
     store: false,
     stream: conversation.stream,
   });
-}
-
-/** Returns an object without its undefined members. */
-function present(members: JsonObject): JsonObject {
-  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined));
 }
 
 function shortName(name: string | undefined): string | undefined {

@@ -7,7 +7,7 @@ import { newId } from '../../../core/base/ids';
 import { parseUsd } from '../../../core/base/money';
 import { missingTag } from '../../../core/calls/tags';
 import type { MoneyMissing, Payer, ReserveOutcome } from '../../../core/ledger/ledger';
-import { ledgerUnavailable } from '../../../core/ledger/unavailable';
+import { accountFrozen, ledgerUnavailable } from '../../../core/ledger/unavailable';
 import type { Change } from '../lifecycle/aggregate';
 import { newOperation } from '../lifecycle/lifecycle';
 import type { Period, Sandbox } from '../lifecycle/sandbox';
@@ -178,8 +178,7 @@ function refusalOf(outcome: ReserveOutcome, requiredE8: bigint): GatewayError {
     return unpaid(outcome, requiredE8);
   if (outcome.outcome === 'too_many_limited_tags' || outcome.outcome === 'too_many_tags')
     return refusedTags(outcome.outcome);
-  if (outcome.outcome === 'frozen')
-    return fail('FORBIDDEN', { message: 'This account is frozen. Ask the operator of the gateway.' });
+  if (outcome.outcome === 'frozen') return accountFrozen();
   const code = REFUSED_AS[outcome.outcome];
   return code === undefined ? ledgerUnavailable() : fail(code);
 }

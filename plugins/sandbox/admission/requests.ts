@@ -1,6 +1,6 @@
 import type { CallKey } from '../../../core/accounts/identify';
 import { fail } from '../../../core/base/errors';
-import { ledgerUnavailable } from '../../../core/ledger/unavailable';
+import { accountFrozen, ledgerUnavailable } from '../../../core/ledger/unavailable';
 import type { Aggregate, Change } from '../lifecycle/aggregate';
 import { coverFor, dueE8 } from '../lifecycle/billing';
 import { newOperation, request } from '../lifecycle/lifecycle';
@@ -128,7 +128,7 @@ async function payAhead(service: SandboxService, aggregate: Aggregate): Promise<
     case 'limit_exceeded':
       throw unpaid(answer, cover.reservedE8 - period.reservedE8);
     case 'frozen':
-      throw fail('FORBIDDEN', { message: 'This account is frozen. Ask the operator of the gateway.' });
+      throw accountFrozen();
     case 'not_ready':
       throw ledgerUnavailable();
     default:

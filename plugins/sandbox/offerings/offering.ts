@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
 import { v5 } from 'uuid';
 import { formatUsd, MAX_AMOUNT_E8, parseUsd } from '../../../core/base/money';
-import { DURATION, parseDuration, type Settings } from '../../../core/base/settings';
+import { duration, flag, group, integer, list, number, text, word } from '../../../core/base/setting-schemas';
+import { parseDuration, type Settings } from '../../../core/base/settings';
 import type { InstanceSpec, SupplierDriver } from '../suppliers/supplier';
 
 export const CAPABILITIES = ['exec', 'backgroundExec', 'files', 'ports'] as const;
@@ -17,36 +18,24 @@ const OFFERING = {
   additionalProperties: false,
   required: ['supplier', 'resources', 'hourlyUsd'],
   properties: {
-    supplier: { description: 'A supplier of the sandbox plugin in system.config.yml.', type: 'string', minLength: 1 },
+    supplier: text('A supplier of the sandbox plugin in system.config.yml.', { minLength: 1 }),
     supplierSettings: {
       description: "Settings for the supplier's driver, such as an image or a template.",
       type: 'object',
     },
-    enabled: {
-      description: 'With false, existing sandboxes continue and no new ones are created.',
-      type: 'boolean',
-      default: true,
-    },
-    region: {
-      description: 'The region of the sandbox; callers may require it.',
-      type: 'string',
-      minLength: 1,
-      default: 'local',
-    },
+    enabled: flag('With false, existing sandboxes continue and no new ones are created.', { default: true }),
+    region: text('The region of the sandbox; callers may require it.', { minLength: 1, default: 'local' }),
     isolation: {
       description: "What keeps it from others; default: as its supplier's driver says.",
       type: 'string',
       enum: ['virtual-machine', 'container', 'namespaces', 'none'],
     },
-    resources: {
-      description: 'The size of the sandbox.',
-      type: 'object',
-      additionalProperties: false,
-      required: ['cpu', 'memoryGiB'],
-      properties: {
-        cpu: { description: 'Cores.', type: 'number', exclusiveMinimum: 0 },
-        memoryGiB: { description: 'Memory in GiB.', type: 'number', exclusiveMinimum: 0 },
-        volumeGiB: { description: 'Disk in GiB.', type: 'number', minimum: 0, default: 0 },
+    resources: group(
+      'The size of the sandbox.',
+      {
+        cpu: number('Cores.', { exclusiveMinimum: 0 }),
+        memoryGiB: number('Memory in GiB.', { exclusiveMinimum: 0 }),
+        volumeGiB: number('Disk in GiB.', { minimum: 0, default: 0 }),
         gpu: {
           description: 'Graphics processors by model.',
           type: 'array',
@@ -56,51 +45,40 @@ const OFFERING = {
             additionalProperties: false,
             required: ['model', 'count'],
             properties: {
-              model: { description: 'Its name.', type: 'string', minLength: 1 },
-              count: { description: 'How many.', type: 'integer', minimum: 1 },
+              model: text('Its name.', { minLength: 1 }),
+              count: integer('How many.', { minimum: 1 }),
             },
           },
         },
       },
-    },
-    capabilities: {
-      description: 'What callers may do with the sandbox, as far as its driver can.',
-      type: 'array',
-      items: { enum: CAPABILITIES },
-      uniqueItems: true,
-      default: [...CAPABILITIES],
-    },
-    suspension: {
-      description: 'What a suspended sandbox keeps; with none it cannot be suspended.',
-      enum: ['memory', 'filesystem', 'none'],
-      default: 'none',
-    },
-    resumeOnAccess: {
-      description: 'A command, a file or a port may resume the sandbox; requires `suspension` other than none.',
-      type: 'boolean',
+      { required: ['cpu', 'memoryGiB'] },
+    ),
+    capabilities: list(
+      'What callers may do with the sandbox, as far as its driver can.',
+      { enum: CAPABILITIES },
+      { uniqueItems: true, default: [...CAPABILITIES] },
+    ),
+    suspension: word(
+      'What a suspended sandbox keeps; with none it cannot be suspended.',
+      ['memory', 'filesystem', 'none'],
+      { default: 'none' },
+    ),
+    resumeOnAccess: flag('A command, a file or a port may resume the sandbox; requires `suspension` other than none.', {
       default: false,
-    },
-    maxContinuousRuntime: {
-      ...DURATION,
-      description: 'Longest time that a sandbox may run before it is ended.',
-      default: '24h',
-    },
-    provisioningLimit: {
-      ...DURATION,
-      description: 'Time for the start; a sandbox that is not running then has failed.',
+    }),
+    maxContinuousRuntime: duration('Longest time that a sandbox may run before it is ended.', { default: '24h' }),
+    provisioningLimit: duration('Time for the start; a sandbox that is not running then has failed.', {
       default: '120s',
-    },
-    hourlyUsd: {
-      description: 'Its price in each state.',
-      type: 'object',
-      additionalProperties: false,
-      required: ['RUNNING'],
-      properties: {
+    }),
+    hourlyUsd: group(
+      'Its price in each state.',
+      {
         PROVISIONING: { ...USD_PER_HOUR, default: 0 },
         RUNNING: USD_PER_HOUR,
         SUSPENDED: { ...USD_PER_HOUR, default: 0 },
       },
-    },
+      { required: ['RUNNING'] },
+    ),
   },
 } as const;
 

@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import type { Knex } from 'knex';
-import { fail } from '../../../core/base/errors';
 import type { Payer } from '../../../core/ledger/ledger';
+import { accountFrozen } from '../../../core/ledger/unavailable';
 import type { Timed } from '../store/queries';
 
 /** The header with the token that opens one port of one sandbox. The token is valid while the API key that created it is. Only its hash is stored. */
@@ -64,8 +64,7 @@ export async function accountOfToken(
   const [row]: { account_id: string; status: string }[] = await tokensOfValidKeys(timed)
     .where({ 'token.sandbox_id': sandboxId, 'token.port': port, 'token.token_hash': tokenHash })
     .select('sandboxes.account_id', 'accounts.status');
-  if (row?.status === 'frozen')
-    throw fail('FORBIDDEN', { message: 'This account is frozen. Ask the operator of the gateway.' });
+  if (row?.status === 'frozen') throw accountFrozen();
   return row?.account_id;
 }
 

@@ -396,6 +396,11 @@ describe('the configuration', () => {
       });
     });
 
+    it('reads a threshold of alarms that JavaScript would write with an exponent', () => {
+      const read = load(withReporting('vendor: openai, credential: { env: ACME_KEY }, alarmAboveUsd: 0.0000001'));
+      expect(read.catalog.upstreams[0]?.reporting?.alarmAboveE8).to.equal(10n);
+    });
+
     for (const [text, message] of [
       ['credential: { env: ACME_KEY }', /reporting: add `vendor`/],
       ['vendor: openai, credential: { env: ADMIN_TOKEN }', /reporting\.credential\.env: ADMIN_TOKEN is reserved/],

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { AnswerEvent } from '../../../core/catalog/answer';
-import { CHAT } from '../../../core/protocols/chat';
+import { CHAT } from '../../../core/protocols/client-dialects';
 
 describe('the dialect chat', () => {
   it("fails an attempt with a clear error if the upstream's answer contradicts itself", () => {

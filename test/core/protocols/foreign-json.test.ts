@@ -2,12 +2,10 @@ import { expect } from 'chai';
 import { asObject, type JsonObject, memberOf } from '../../../core/base/json-values';
 import { type Conversation, NotTranslatable } from '../../../core/catalog/conversation';
 import { jsonOf, parseRaw } from '../../../core/http/raw-json';
-import { CHAT } from '../../../core/protocols/chat';
+import { CHAT, MESSAGES, RESPONSES } from '../../../core/protocols/client-dialects';
 import { writeConverseRequest as writeConverse } from '../../../core/protocols/converse/request';
 import { GeminiReader } from '../../../core/protocols/gemini/answer';
 import { writeGeminiRequest as writeGemini } from '../../../core/protocols/gemini/request';
-import { MESSAGES } from '../../../core/protocols/messages';
-import { RESPONSES } from '../../../core/protocols/responses';
 import { callOf, writtenCall } from '../../support/golden';
 import { seeded } from '../../support/random';
 

@@ -1,10 +1,8 @@
 import { expect } from 'chai';
 import type { Conversation, Part, Tool, Turn } from '../../../core/catalog/conversation';
-import { CHAT } from '../../../core/protocols/chat';
+import { CHAT, MESSAGES, RESPONSES } from '../../../core/protocols/client-dialects';
 import { writeConverseRequest as writeConverse } from '../../../core/protocols/converse/request';
 import { writeGeminiRequest as writeGemini } from '../../../core/protocols/gemini/request';
-import { MESSAGES } from '../../../core/protocols/messages';
-import { RESPONSES } from '../../../core/protocols/responses';
 import { callOf, type Subject } from '../../support/golden';
 
 const TARGETS: Readonly<Record<string, Subject['writeRequest']>> = {

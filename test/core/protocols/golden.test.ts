@@ -1,7 +1,5 @@
 import { expect } from 'chai';
-import { CHAT } from '../../../core/protocols/chat';
-import { MESSAGES } from '../../../core/protocols/messages';
-import { RESPONSES } from '../../../core/protocols/responses';
+import { CHAT, MESSAGES, RESPONSES } from '../../../core/protocols/client-dialects';
 import { requests } from '../../fuzz/targets/requests';
 import { streams } from '../../fuzz/targets/streams';
 import { outcomeOf, pairsOf, readPair, type Subject } from '../../support/golden';

@@ -1,9 +1,7 @@
 import { expect } from 'chai';
 import { asArray, type JsonObject, memberOf } from '../../../core/base/json-values';
 import type { Conversation } from '../../../core/catalog/conversation';
-import { CHAT } from '../../../core/protocols/chat';
-import { MESSAGES } from '../../../core/protocols/messages';
-import { RESPONSES } from '../../../core/protocols/responses';
+import { CHAT, MESSAGES, RESPONSES } from '../../../core/protocols/client-dialects';
 import { seal } from '../../../core/protocols/seal';
 import { callOf, writtenCall } from '../../support/golden';
 

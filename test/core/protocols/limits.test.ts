@@ -7,16 +7,14 @@ import {
   type Turn,
 } from '../../../core/catalog/conversation';
 import type { ReasoningSetting } from '../../../core/catalog/upstream';
-import { CHAT } from '../../../core/protocols/chat';
 import { CHAT_UNSUPPORTED } from '../../../core/protocols/chat/limits';
+import { CHAT, MESSAGES, RESPONSES } from '../../../core/protocols/client-dialects';
 import { CONVERSE_UNSUPPORTED } from '../../../core/protocols/converse/limits';
 import { writeConverseRequest as writeConverse } from '../../../core/protocols/converse/request';
 import { GEMINI_UNSUPPORTED } from '../../../core/protocols/gemini/limits';
 import { writeGeminiRequest } from '../../../core/protocols/gemini/request';
 import type { UnsupportedFeature } from '../../../core/protocols/limits';
-import { MESSAGES } from '../../../core/protocols/messages';
 import { MESSAGES_UNSUPPORTED } from '../../../core/protocols/messages/limits';
-import { RESPONSES } from '../../../core/protocols/responses';
 import { RESPONSES_UNSUPPORTED } from '../../../core/protocols/responses/limits';
 import { callOf, type Subject } from '../../support/golden';
 

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import type { JsonObject } from '../../../core/base/json-values';
 import type { AnswerEvent } from '../../../core/catalog/answer';
 import { NotTranslatable } from '../../../core/catalog/conversation';
-import { MESSAGES } from '../../../core/protocols/messages';
+import { MESSAGES } from '../../../core/protocols/client-dialects';
 import { MESSAGES_RULES } from '../../../core/protocols/messages/request';
 import { unseal } from '../../../core/protocols/seal';
 import { writtenCall } from '../../support/golden';

@@ -1,7 +1,6 @@
 import { expect } from 'chai';
 import { asObject, type JsonObject } from '../../../core/base/json-values';
-import { MESSAGES } from '../../../core/protocols/messages';
-import { RESPONSES } from '../../../core/protocols/responses';
+import { MESSAGES, RESPONSES } from '../../../core/protocols/client-dialects';
 import { seal } from '../../../core/protocols/seal';
 import { callOf, writtenCall } from '../../support/golden';
 

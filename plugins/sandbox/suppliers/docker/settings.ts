@@ -1,28 +1,23 @@
-import { compileCheck, DURATION, type Settings } from '../../../../core/base/settings';
+import { duration, flag, group, integer, text } from '../../../../core/base/setting-schemas';
+import { compileCheck, type Settings } from '../../../../core/base/settings';
 import { Rejected } from '../supplier';
 
 export const SUPPLIER_SCHEMA = {
   type: 'object',
   additionalProperties: false,
   properties: {
-    socket: { description: "The engine's local socket.", type: 'string', default: '/var/run/docker.sock' },
-    network: {
-      description:
-        'A network that instances with ports join; made when it is missing, without a way out. They reach what listens on this machine there. Absent: they have a loopback network alone, which the gateway joins to reach a port; it needs root for that.',
-      type: 'string',
-      pattern: '^[a-zA-Z0-9][a-zA-Z0-9_.-]+$',
-    },
-    runtime: {
-      description:
-        "The engine's runtime that runs instances, such as runsc of gVisor; absent: the engine's own choice.",
-      type: 'string',
-      pattern: '^[a-zA-Z0-9][a-zA-Z0-9_.-]*$',
-    },
-    answersWithin: {
-      ...DURATION,
-      description: 'How long to wait for the status of the engine before it counts as silent.',
+    socket: text("The engine's local socket.", { default: '/var/run/docker.sock' }),
+    network: text(
+      'A network that instances with ports join; made when it is missing, without a way out. They reach what listens on this machine there. Absent: they have a loopback network alone, which the gateway joins to reach a port; it needs root for that.',
+      { pattern: '^[a-zA-Z0-9][a-zA-Z0-9_.-]+$' },
+    ),
+    runtime: text(
+      "The engine's runtime that runs instances, such as runsc of gVisor; absent: the engine's own choice.",
+      { pattern: '^[a-zA-Z0-9][a-zA-Z0-9_.-]*$' },
+    ),
+    answersWithin: duration('How long to wait for the status of the engine before it counts as silent.', {
       default: '10s',
-    },
+    }),
   },
 } as const;
 
@@ -31,40 +26,25 @@ export const OFFERING_SCHEMA = {
   additionalProperties: false,
   required: ['image'],
   properties: {
-    image: {
-      description: 'The image must be at the engine already, and contain sh, find, grep and stat.',
-      type: 'string',
-      minLength: 1,
-    },
-    user: {
-      description: 'Numeric user and group of everything that runs.',
-      type: 'string',
-      pattern: '^[0-9]+:[0-9]+$',
-      default: '1000:1000',
-    },
+    image: text('The image must be at the engine already, and contain sh, find, grep and stat.', { minLength: 1 }),
+    user: text('Numeric user and group of everything that runs.', { pattern: '^[0-9]+:[0-9]+$', default: '1000:1000' }),
     maxProcesses: { type: 'integer', minimum: 8, default: 256 },
-    ulimits: {
-      description: 'Limits of each process, soft and hard. Processes are counted by maxProcesses.',
-      type: 'object',
-      additionalProperties: false,
-      default: {},
-      properties: {
-        nofile: { description: 'Open files.', type: 'integer', minimum: 64, default: 4_096 },
-        core: { description: 'Bytes of a core dump.', type: 'integer', minimum: 0, default: 0 },
-        fsize: { description: 'Bytes of a file; absent: no limit.', type: 'integer', minimum: 0 },
+    ulimits: group(
+      'Limits of each process, soft and hard. Processes are counted by maxProcesses.',
+      {
+        nofile: integer('Open files.', { minimum: 64, default: 4_096 }),
+        core: integer('Bytes of a core dump.', { minimum: 0, default: 0 }),
+        fsize: integer('Bytes of a file; absent: no limit.', { minimum: 0 }),
       },
-    },
-    limitVolume: {
-      description:
-        "Hold the disk to the offering's volumeGiB, or 10 GiB: true, or the instance is refused; false: never; absent: where the engine's storage driver can.",
-      type: 'boolean',
-    },
-    readOnlyRoot: {
-      description:
-        "The root cannot be written to. /workspace and /tmp are in memory, with the offering's volumeGiB each, or half of its memory.",
-      type: 'boolean',
-      default: false,
-    },
+      { default: {} },
+    ),
+    limitVolume: flag(
+      "Hold the disk to the offering's volumeGiB, or 10 GiB: true, or the instance is refused; false: never; absent: where the engine's storage driver can.",
+    ),
+    readOnlyRoot: flag(
+      "The root cannot be written to. /workspace and /tmp are in memory, with the offering's volumeGiB each, or half of its memory.",
+      { default: false },
+    ),
   },
 } as const;
 
