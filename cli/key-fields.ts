@@ -36,28 +36,17 @@ export function requiredTags(names: unknown): unknown {
   return Array.isArray(names) && names.length === 1 ? (names[0] === 'none' ? null : names) : names;
 }
 
-export const NEW_KEY: readonly Option[] = [
+/** The options of a new key and of a changed one, in the order in which help shows them. */
+const OPTIONS: readonly Option[] = [
   new Option('--limit <usd>', 'the spending limit of the key'),
-  new Option('--models <names...>', 'the only models this key may call'),
-  new Option('--markup <markup>', "its own markup, instead of the account's"),
-  new Option('--debug', 'allow it to request the reasons of routing decisions'),
-  new Option('--expires <when>', EXPIRY),
-  new Option('--addresses <ranges...>', 'allow it only from these addresses, such as 203.0.113.0/24 or 2001:db8::/32'),
-  ...SCOPES,
-  REQUIRE_TAGS,
-  DEMANDS,
-  ...Object.values(LIMITS),
-];
-
-export const KEY_CHANGES: readonly Option[] = [
   new Option('--name <name>', 'its new name'),
   new Option('--models <names...>', 'the only models this key may call'),
   new Option('--all-models', 'allow every model'),
-  new Option('--markup <markup>', 'its markup: a factor such as 1.25, or a list under customerPrices'),
+  new Option('--markup <markup>', 'its own markup: a factor such as 1.25, or a list under customerPrices'),
   new Option('--debug', 'allow it to request the reasons of routing decisions'),
   new Option('--no-debug', 'do not allow that'),
   new Option('--expires <when>', EXPIRY),
-  new Option('--addresses <ranges...>', 'allow it only from these addresses, such as 203.0.113.0/24'),
+  new Option('--addresses <ranges...>', 'allow it only from these addresses, such as 203.0.113.0/24 or 2001:db8::/32'),
   new Option('--all-addresses', 'allow it from every address'),
   ...SCOPES,
   REQUIRE_TAGS,
@@ -65,7 +54,13 @@ export const KEY_CHANGES: readonly Option[] = [
   ...Object.values(LIMITS),
 ];
 
-interface KeyOptions {
+const OF_CHANGES: readonly unknown[] = ['--name', '--all-models', '--no-debug', '--all-addresses'];
+
+export const NEW_KEY = OPTIONS.filter(({ long }) => !OF_CHANGES.includes(long));
+
+export const KEY_CHANGES = OPTIONS.filter(({ long }) => long !== '--limit');
+
+interface KeyOptions extends Readonly<Record<string, unknown>> {
   readonly name?: string;
   readonly limit?: string;
   readonly models?: readonly string[];
@@ -83,42 +78,16 @@ interface KeyOptions {
 
 /** Returns the request body that creates a key. Without the option --expires the key never expires. */
 export function newKey(options: KeyOptions, name: string | undefined): object {
-  const {
-    limit,
-    models,
-    markup,
-    debug,
-    expires = 'never',
-    addresses,
-    team,
-    member,
-    requireTags,
-    require,
-    ...limits
-  } = options;
+  const { limit, models, markup, debug, expires = 'never', addresses, team, member, requireTags, require } = options;
   const expiresAt = toExpiry(expires) ?? undefined;
   const fields = { name, balanceLimit: limit, allowedModels: models, markup, debug, expiresAt };
   const owners = { teamId: team, memberId: member, requiredTags: requireTags, require };
-  return { ...fields, allowedAddresses: addresses, ...owners, ...limitFields(limits) };
+  return { ...fields, allowedAddresses: addresses, ...owners, ...limitFields(options) };
 }
 
 /** Returns the request body that changes a key. @throws UsageError if no option changes anything */
 export function keyChanges(options: KeyOptions): object {
-  const {
-    name,
-    models,
-    allModels,
-    markup,
-    debug,
-    expires,
-    addresses,
-    allAddresses,
-    team,
-    member,
-    requireTags,
-    require,
-    ...limits
-  } = options;
+  const { name, models, allModels, markup, debug, expires, addresses, allAddresses, team, member } = options;
   if (models !== undefined && allModels)
     throw new UsageError('--models and --all-models exclude each other; use only one.');
   if (addresses !== undefined && allAddresses)
@@ -133,9 +102,9 @@ export function keyChanges(options: KeyOptions): object {
       allowedAddresses: allAddresses ? null : addresses,
       teamId: orNull(team),
       memberId: orNull(member),
-      requiredTags: requiredTags(requireTags),
-      require: orNull(require),
-      ...limitFields(limits),
+      requiredTags: requiredTags(options.requireTags),
+      require: orNull(options.require),
+      ...limitFields(options),
     },
     'Give --name, --models, --all-models, --markup, --debug, --no-debug, --expires, --addresses, --all-addresses, --team, --member, --require-tags, --require or a limit.',
   );

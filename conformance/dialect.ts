@@ -7,7 +7,7 @@ import { type Conversation, NotTranslatable, type Turn } from '../core/catalog/c
 import type { TranslatedCall, TranslatingAdapter, Verdict } from '../core/catalog/upstream';
 import { countsIn, type Meter, mergeUsage, UNKNOWN_USAGE, type Usage } from '../core/catalog/usage';
 import { Translation } from '../core/protocols/translation';
-import { SseSplitter } from '../core/wire/sse';
+import { type SseFrame, splitWhole } from '../core/wire/sse';
 
 /** A recorded answer of the upstream, and what the adapter must read from it. */
 export interface RecordedAnswer {
@@ -156,7 +156,7 @@ function streamChecks<S extends Schema>({ adapter }: DialectSubject<S>, stream: 
       }
     }),
     check('every open part is closed wherever the stream is cut off', () => {
-      const frames = framesOf([stream.bytes]);
+      const frames = splitWhole([stream.bytes]);
       for (let count = 0; count <= frames.length; count += 1) {
         const reader = open();
         const events = frames.slice(0, count).flatMap((frame) => [...reader.event(frame)]);
@@ -185,17 +185,16 @@ const ERRORS = {
 
 const PROTOCOLS = ['messages', 'chat', 'responses'] as const;
 
-type Frame = ReturnType<typeof framesOf>[number];
-
 /** Checks that clients of each protocol receive errors within a stream: each stream is cut after its first content and continues with an error. */
 function errorChecks<S extends Schema>({ adapter, streams }: DialectSubject<S>): DialectCheck[] {
   const errors = streams.flatMap(({ ends, bytes }) => {
     const reader = adapter.answer(callOf(TALK));
-    const frame = ends === 'error' ? framesOf([bytes]).find((each) => errorIn(reader, each) !== undefined) : undefined;
+    const frame =
+      ends === 'error' ? splitWhole([bytes]).find((each) => errorIn(reader, each) !== undefined) : undefined;
     return frame === undefined ? [] : [frame];
   });
   return streams.flatMap(({ name, ends, bytes }) => {
-    const before = ends === 'error' ? [] : untilContent(adapter.answer(callOf(TALK)), framesOf([bytes]));
+    const before = ends === 'error' ? [] : untilContent(adapter.answer(callOf(TALK)), splitWhole([bytes]));
     if (before.length === 0 || errors.length === 0) return [];
     return PROTOCOLS.map((protocol) => ({
       name: `stream ${name}: an error after content reaches clients of ${protocol}`,
@@ -206,13 +205,13 @@ function errorChecks<S extends Schema>({ adapter, streams }: DialectSubject<S>):
   });
 }
 
-function errorIn(reader: AnswerReader, frame: Frame): AnswerError | undefined {
+function errorIn(reader: AnswerReader, frame: SseFrame): AnswerError | undefined {
   for (const event of reader.event(frame)) if (event.kind === 'error') return event.error;
   return undefined;
 }
 
 /** Returns the frames up to and including the first with content; none if the answer finishes in that frame or has no content. */
-function untilContent(reader: AnswerReader, frames: readonly Frame[]): readonly Frame[] {
+function untilContent(reader: AnswerReader, frames: readonly SseFrame[]): readonly SseFrame[] {
   for (const [at, frame] of frames.entries()) {
     const events = reader.event(frame);
     if (events.some(({ kind }) => kind === 'finish')) return [];
@@ -224,8 +223,8 @@ function untilContent(reader: AnswerReader, frames: readonly Frame[]): readonly 
 function assertErrorReported<S extends Schema>(
   adapter: TranslatingAdapter<S>,
   protocol: keyof typeof ERRORS,
-  before: readonly Frame[],
-  frame: Frame,
+  before: readonly SseFrame[],
+  frame: SseFrame,
 ): void {
   const [asked, model] = [callOf(TALK), { name: 'model-1' }];
   const candidate = {
@@ -270,15 +269,8 @@ function failureCheck<S extends Schema>(
   };
 }
 
-function framesOf(pieces: readonly Buffer[]) {
-  const splitter = new SseSplitter();
-  const frames = pieces.flatMap((piece) => splitter.push(piece));
-  const last = splitter.end();
-  return last === undefined ? frames : [...frames, last];
-}
-
 function read(reader: AnswerReader, pieces: readonly Buffer[]): AnswerEvent[] {
-  const events = framesOf(pieces).flatMap((frame) => [...reader.event(frame)]);
+  const events = splitWhole(pieces).flatMap((frame) => [...reader.event(frame)]);
   return [...events, ...reader.end()];
 }
 

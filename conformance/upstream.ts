@@ -9,13 +9,13 @@ import type {
   UpstreamAdapter,
   UpstreamFailure,
 } from '../core/catalog/upstream';
-import { countsIn, mergeUsage, UNKNOWN_USAGE, type Usage, usageOf } from '../core/catalog/usage';
+import { countsIn, usageOf } from '../core/catalog/usage';
 import { findMembers, sliceChunks } from '../core/http/json-members';
-import { NoteReader } from '../core/protocols/notes';
+import { NoteReader, usageIn } from '../core/protocols/notes';
 import { applyBodyEdits } from '../core/wire/body-edits';
 import { annotateCost } from '../core/wire/event-data';
 import { FinishTracker } from '../core/wire/event-reader';
-import { type SseFrame, SseSplitter } from '../core/wire/sse';
+import { type SseFrame, splitWhole } from '../core/wire/sse';
 import type { RecordedBody, RecordedFailure, RecordedStream, Recordings } from './recordings';
 
 export {
@@ -85,7 +85,7 @@ function streamChecks({ adapter, protocol }: Subject, stream: RecordedStream): C
       assert.deepEqual(notesOf(protocol, split(stream.bytes, single)).filter(hasContents), told, 'byte by byte');
     }),
     check('usage, content and price are as expected', () => {
-      const usage = usageReported(notes);
+      const usage = usageIn(notes);
       assert.deepEqual(countsIn(usage), stream.usage);
       assert.equal(bytesOf(notes), stream.contentBytes);
       assert.equal(costOf(usage, PRICE), costOf(usageOf(stream.usage), PRICE));
@@ -115,7 +115,7 @@ type NamedCheck = (name: string, run: () => void) => ConformanceCheck;
 function framingCheck(check: NamedCheck, framing: Framing, { bytes, framed }: RecordedStream): ConformanceCheck {
   const decode = (pieces: readonly Buffer[]) => {
     const decoder = framing.open();
-    return split(EMPTY, [Buffer.from(pieces.map((piece) => decoder.push(piece)).join(''))]).map(({ name, data }) => ({
+    return splitWhole([Buffer.from(pieces.map((piece) => decoder.push(piece)).join(''))]).map(({ name, data }) => ({
       name,
       data,
     }));
@@ -150,10 +150,7 @@ function wholeStreamChecks(
       assert(wholeAt >= 0, 'no end');
       assert(wholeAt < notes.length - 1 || notes[wholeAt]?.finish === true, 'no stop reason');
       assert(!notes.slice(wholeAt + 1).some((note) => note.content === true), 'content after the stop reason');
-      assert.deepEqual(
-        usageReported(notes.slice(0, wholeAt === notes.length - 1 ? undefined : -1)),
-        usageReported(notes),
-      );
+      assert.deepEqual(usageIn(notes.slice(0, wholeAt === notes.length - 1 ? undefined : -1)), usageIn(notes));
     }),
     check('the final usage comes last, at the noted place, and the cost can be added to it', () => {
       const finals = notes.flatMap((note, at) => (note.finalUsage === true ? [at] : []));
@@ -163,7 +160,7 @@ function wholeStreamChecks(
       if (final === undefined) return;
       assert(!notes.slice(final + 1).some((note) => note.content === true || note.usage !== undefined));
       const { usageAt = ['usage'] } = notes[final] ?? {};
-      const data = split(EMPTY, [annotateCost((frames[final] as SseFrame).raw, 12_345n, usageAt)])[0]?.data ?? '';
+      const data = splitWhole([annotateCost((frames[final] as SseFrame).raw, 12_345n, usageAt)])[0]?.data ?? '';
       const usage = usageAt.reduce(
         (value: unknown, name) => (value as Record<string, unknown>)[name],
         JSON.parse(data),
@@ -342,14 +339,9 @@ const PRICE = plainPrice({
   cacheRead: 30_000_000n,
 });
 
-const EMPTY = Buffer.alloc(0);
-
 function split(whole: Buffer, pieces: readonly Buffer[]): SseFrame[] {
-  const splitter = new SseSplitter();
-  const frames = pieces.flatMap((piece) => splitter.push(piece));
-  const rest = splitter.end();
-  if (rest !== undefined) frames.push(rest);
-  if (whole.length > 0) assert(Buffer.concat(frames.map((frame) => frame.raw)).equals(whole), 'bytes were lost');
+  const frames = splitWhole(pieces);
+  assert(Buffer.concat(frames.map((frame) => frame.raw)).equals(whole), 'bytes were lost');
   return frames;
 }
 
@@ -361,13 +353,6 @@ function notesOf(protocol: Protocol, frames: readonly SseFrame[]): EventNote[] {
 
 function hasContents(note: EventNote): boolean {
   return Object.keys(note).length > 0;
-}
-
-function usageReported(notes: readonly EventNote[]): Usage {
-  return notes.reduce(
-    (usage, note) => (note.usage === undefined ? usage : mergeUsage(usage, note.usage)),
-    UNKNOWN_USAGE,
-  );
 }
 
 function bytesOf(notes: readonly EventNote[]): number {

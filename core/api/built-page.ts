@@ -5,7 +5,8 @@ import { promisify } from 'node:util';
 import { brotliCompress, gzip, constants as zlib } from 'node:zlib';
 import { fail } from '../base/errors';
 import { contentTag } from '../http/etag';
-import type { Handler } from './route';
+import { shape } from '../http/shape';
+import type { Handler, Route } from './route';
 
 /** The folder of the built pages: `dist` of the project, or the built program's own folder. `npm run build` writes them there. */
 const BUILT = join(__dirname, '../..', __filename.endsWith('.ts') ? 'dist' : '.');
@@ -37,8 +38,31 @@ interface PageFile {
 
 type PageFiles = ReadonlyMap<string, PageFile>;
 
+/** Returns the routes of a built page, from `folder`. All of its paths return the same files, because the page itself reads the path. */
+export function pageRoutes(
+  page: 'console' | 'operator',
+  listener: Route['listener'],
+  summary: string,
+  folder?: string,
+): readonly Route[] {
+  const handle = servePage(page, folder);
+  return [`/${page}`, `/${page}/{path...}`].map((path) => ({
+    listener,
+    auth: 'page',
+    method: 'GET',
+    path,
+    summary,
+    answers: {
+      200: { description: 'The page, or a file of its build.', schema: shape.text, mediaType: 'text/html' },
+      304: { description: 'The file that `If-None-Match` names.' },
+      503: { description: 'The page was not built.', schema: shape.text, mediaType: 'text/plain' },
+    },
+    handle,
+  }));
+}
+
 /** Serves a built page. The first request reads and compresses the page's few files; later requests use the cached result. */
-export function servePage(page: 'console' | 'operator', folder = join(BUILT, page)): Handler {
+function servePage(page: 'console' | 'operator', folder = join(BUILT, page)): Handler {
   let reading: Promise<PageFiles> | undefined;
 
   return async ({ params }, request, response) => {

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { CallKey } from '../accounts/identify';
 import type { Schema, Settings } from '../base/settings';
-import { jsonBody, sendJson } from '../http/http';
+import { jsonBody, largeJsonBody, sendJson } from '../http/http';
 import { type Filters, type Reader, readQuery } from '../http/query';
 import type { Operator } from '../operators/operators';
 import type { OperatorRole } from '../operators/roles';
@@ -39,6 +39,8 @@ type RouteMaker<Who, More = object> = <
     More & {
       readonly query?: Q;
       readonly body?: B;
+      /** The largest body, if it may be large; it then counts in the memory budget. */
+      readonly maxBodyBytes?: number;
       readonly handle: (
         asked: CheckedRequest<P, B, Q> & Who,
         request: IncomingMessage,
@@ -65,6 +67,9 @@ export const sessionRoute = maker<
 /** Makes a route for the console's page before the sign-in. */
 export const pageRoute = maker<unknown>({ listener: 'public', auth: 'page' });
 
+/** Makes a route for the operators' page before the sign-in. */
+export const operatorPageRoute = maker<unknown>({ listener: 'admin', auth: 'page' });
+
 /** Makes a route for requests without credentials. */
 export const openRoute = maker<unknown>({ listener: 'public', auth: 'none' });
 
@@ -72,10 +77,10 @@ function maker<Who, More = object>(
   place: Pick<Route, 'listener' | 'auth'>,
   headers: Record<string, string> = {},
 ): RouteMaker<Who, More> {
-  return (at, { body: given, handle, ...facts }) => {
+  return (at, { body: given, maxBodyBytes, handle, ...facts }) => {
     const [method, path] = at.split(' ');
     const body: Schema | undefined = given ?? (method === 'POST' ? NOTHING : undefined);
-    const readBody = body && jsonBody(body);
+    const readBody = body && (maxBodyBytes === undefined ? jsonBody(body) : largeJsonBody(body, maxBodyBytes));
     const [status] = Object.keys(facts.answers);
     const route = {
       ...place,
@@ -85,7 +90,7 @@ function maker<Who, More = object>(
       ...(body && { body }),
       handle: async (visit: Visit, request: IncomingMessage, response: ServerResponse) => {
         const filters = facts.query && readQuery(visit.query, facts.query);
-        const read = await readBody?.(request);
+        const read = await readBody?.(request, visit);
         if (readBody !== undefined) await visit.stillAllowed?.();
         const asked = { ...visit, body: read, filters };
         const answer = await handle(asked as never, request, response);

@@ -1,6 +1,6 @@
 import { ACCOUNT_EVENTS } from '../events/event';
 import { listOf, object, oneOf, orNull, shape } from '../http/shape';
-import { DELIVERY_STATUSES, type WebhookDelivery } from '../webhooks/deliveries';
+import { DELIVERY_STATUSES } from '../webhooks/deliveries';
 import type { Webhook } from '../webhooks/webhooks';
 import { ROTATION } from './key-fields';
 
@@ -35,10 +35,6 @@ export const WEBHOOK_ROTATION = {
   },
 } as const;
 
-export function showWebhook({ createdAt, ...webhook }: Webhook): object {
-  return { ...webhook, createdAt: createdAt.toISOString() };
-}
-
 const WEBHOOK_MEMBERS = {
   id: shape.uuid,
   accountId: shape.uuid,
@@ -51,21 +47,15 @@ const WEBHOOK_MEMBERS = {
   createdAt: shape.time,
 };
 
-/** The result of `showWebhook` in the OpenAPI document. */
 export const WEBHOOK = object(WEBHOOK_MEMBERS);
 
 /** A webhook with a secret that only this answer contains. */
 export const MADE_WEBHOOK = object({ ...WEBHOOK_MEMBERS, secret: shape.text });
 
 export function showMadeWebhook({ webhook, secret }: { readonly webhook: Webhook; readonly secret: string }): object {
-  return { ...showWebhook(webhook), secret };
+  return { ...webhook, secret };
 }
 
-export function showDelivery({ nextAttemptAt, createdAt, ...delivery }: WebhookDelivery): object {
-  return { ...delivery, nextAttemptAt: nextAttemptAt?.toISOString() ?? null, createdAt: createdAt.toISOString() };
-}
-
-/** The result of `showDelivery` in the OpenAPI document. */
 export const DELIVERY = object({
   id: shape.uuid,
   eventId: shape.uuid,

@@ -36,6 +36,9 @@ interface ProtocolFacts {
   readonly webSocket?: true;
 }
 
+/** The prefixes of paths, one for each routing strategy. Clients request models and stored responses below the base address of their calls. */
+export const PATH_PREFIXES = ['', '/default', '/quality', '/speed', '/cost'] as const;
+
 /** A protocol that clients speak. */
 export type Protocol = keyof typeof PROTOCOLS;
 

@@ -69,6 +69,11 @@ export class NoteReader {
   }
 }
 
+/** Returns the usage that these notes report together. */
+export function usageIn(notes: readonly EventNote[]): Usage {
+  return notes.reduce((sum, { usage }) => (usage === undefined ? sum : mergeUsage(sum, usage)), UNKNOWN_USAGE);
+}
+
 /** Returns the answer events into which the reader converts one event of a stream; undefined if the event's data is malformed. */
 export function readOrMalformed(reader: AnswerReader, event: SseEvent): readonly AnswerEvent[] | undefined {
   try {

@@ -169,6 +169,14 @@ export class SseSplitter {
   }
 }
 
+/** Splits the pieces of a whole stream. The bytes after the last blank line, if there are any, are the last event. */
+export function splitWhole(pieces: readonly Buffer[]): SseFrame[] {
+  const splitter = new SseSplitter();
+  const frames = pieces.flatMap((piece) => splitter.push(piece));
+  const rest = splitter.end();
+  return rest === undefined ? frames : [...frames, rest];
+}
+
 /** How many chunks of an incomplete event are kept before they are joined. Many small chunks take more memory than the event itself. */
 const MAX_PENDING_PIECES = 1_024;
 

@@ -8,7 +8,7 @@ import { fail } from '../../core/base/errors';
 import { isAllowed, type Model } from '../../core/catalog/catalog';
 import type { PriceOf } from '../../core/catalog/customer-prices';
 import { FACTS, showFacts } from '../../core/catalog/facts';
-import { PROTOCOL_NAMES, PROTOCOLS } from '../../core/catalog/protocols';
+import { PATH_PREFIXES, PROTOCOL_NAMES, PROTOCOLS } from '../../core/catalog/protocols';
 import { asksUpstream, pipelineAt, protocolsAt } from '../../core/gateway/pipeline-upstreams';
 import type { PluginGateway } from '../../core/gateway/plugin-gateway';
 import type { UpstreamHealth } from '../../core/health/health';
@@ -46,12 +46,9 @@ function callableModels(gateway: ModelsContext, prefix: string, key: CallKey, re
   };
 }
 
-/** The path prefixes of the model list, because clients request the list below the base URL of their calls. */
-const PREFIXES = ['', '/default', '/quality', '/speed', '/cost'] as const;
-
 /** Lists the endpoints of models; docs/contract.md, section 1. */
 export function modelRoutes(gateway: ModelsContext): readonly Route[] {
-  return PREFIXES.flatMap((prefix) => [listModelsRoute(gateway, prefix), showModelRoute(gateway, prefix)]);
+  return PATH_PREFIXES.flatMap((prefix) => [listModelsRoute(gateway, prefix), showModelRoute(gateway, prefix)]);
 }
 
 function listModelsRoute(gateway: ModelsContext, prefix: string): Route {
@@ -185,7 +182,7 @@ const MODELS = objectWith(
   },
 );
 
-function showModelRoute(gateway: ModelsContext, prefix: (typeof PREFIXES)[number]): Route {
+function showModelRoute(gateway: ModelsContext, prefix: (typeof PATH_PREFIXES)[number]): Route {
   return keyRoute(`GET ${prefix}/v1/models/{id...}`, {
     summary: 'One model; its name may contain slashes.',
     answers: { 200: { description: 'The model.', schema: MODEL } },

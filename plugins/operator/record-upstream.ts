@@ -3,10 +3,10 @@ import type { MadeAttempt } from '../../core/calls/made-attempt';
 import type { ModelEntry, Upstream } from '../../core/catalog/catalog';
 import { hasOutput } from '../../core/catalog/protocols';
 import type { Verdict } from '../../core/catalog/upstream';
-import { countsIn, mergeUsage, UNKNOWN_USAGE, type Usage } from '../../core/catalog/usage';
-import { NoteReader } from '../../core/protocols/notes';
+import { countsIn, type Usage } from '../../core/catalog/usage';
+import { NoteReader, usageIn } from '../../core/protocols/notes';
 import type { Egress } from '../../core/wire/egress';
-import { SseSplitter } from '../../core/wire/sse';
+import { splitWhole } from '../../core/wire/sse';
 import { type CalledOnce, callOnce, noteUsage, problemOf, question, type Speaking } from './call-upstream';
 
 /** Recordings in the form that `readRecordings` of tollgate/conformance reads. */
@@ -71,15 +71,11 @@ function readBody(text: string, { adapter, protocol }: Speaking): Read {
 }
 
 function readStream(text: string, { adapter, protocol }: Speaking): Read {
-  const splitter = new SseSplitter();
-  const frames = splitter.push(Buffer.from(text));
-  const last = splitter.end();
-  if (last !== undefined) frames.push(last);
   const reader = new NoteReader(protocol);
-  const notes = frames.map((frame) => reader.event(frame));
+  const notes = splitWhole([Buffer.from(text)]).map((frame) => reader.event(frame));
   const { error } = notes.at(-1) ?? {};
   return {
-    usage: notes.reduce((sum, { usage }) => (usage === undefined ? sum : mergeUsage(sum, usage)), UNKNOWN_USAGE),
+    usage: usageIn(notes),
     contentBytes: notes.reduce((sum, note) => sum + (note.contentBytes ?? 0), 0),
     ends: error === undefined ? 'done' : 'error',
     ...(error && { verdict: judged(error.body, { adapter, protocol }) }),

@@ -1,5 +1,6 @@
 import type { KeyHandler, Method, Route } from '../../core/api/route';
 import { fail } from '../../core/base/errors';
+import { PATH_PREFIXES } from '../../core/catalog/protocols';
 import { definePlugin } from '../../core/gateway/plugin';
 import { askVendor, type VendorQueryContext } from './ask-vendor';
 
@@ -12,9 +13,6 @@ export default definePlugin({
   routes: (_settings, gateway) => storedResponseRoutes(gateway),
 });
 
-/** The path prefixes of the endpoints. Clients read stored responses below the base address of their calls. */
-const PREFIXES = ['', '/default', '/quality', '/speed', '/cost'];
-
 /** The endpoints of a stored response: method, path after its id, summary, and description of the answer. */
 const ENDPOINTS: readonly (readonly [Method, string, string, string])[] = [
   ['GET', '', 'Show a response that its vendor keeps.', 'The response.'],
@@ -25,7 +23,7 @@ const ENDPOINTS: readonly (readonly [Method, string, string, string])[] = [
 
 /** Lists the endpoints of stored responses; docs/contract.md, section 4.6. */
 function storedResponseRoutes(gateway: VendorQueryContext): readonly Route[] {
-  return PREFIXES.flatMap((prefix) =>
+  return PATH_PREFIXES.flatMap((prefix) =>
     ENDPOINTS.map(([method, after, summary, description]) => ({
       listener: 'public',
       auth: 'key',

@@ -10,11 +10,11 @@ import { NotTranslatable } from '../../core/catalog/conversation';
 import { AdapterFault } from '../../core/catalog/guarded-adapter';
 import { hasOutput } from '../../core/catalog/protocols';
 import type { Verdict } from '../../core/catalog/upstream';
-import { mergeUsage, UNKNOWN_USAGE, type Usage } from '../../core/catalog/usage';
+import type { Usage } from '../../core/catalog/usage';
 import { type AnswerRoom, type BodyRoom, ReadAhead } from '../../core/http/buffered-bytes';
 import { CLIENT_LEFT_STATUS } from '../../core/http/client-left';
 import { jsonOf } from '../../core/http/raw-json';
-import { NoteReader } from '../../core/protocols/notes';
+import { NoteReader, usageIn } from '../../core/protocols/notes';
 import { Translation } from '../../core/protocols/translation';
 import type { TraceHeaders } from '../../core/traces/tracing';
 import type { UpstreamCall } from '../../core/wire/ask-upstream';
@@ -441,8 +441,7 @@ function rawsOf(events: readonly NotedEvent[]): Buffer[] {
 }
 
 function usageOfEvents(events: readonly NotedEvent[]): Usage | undefined {
-  let usage = UNKNOWN_USAGE;
-  for (const { note } of events) if (note.usage !== undefined) usage = mergeUsage(usage, note.usage);
+  const usage = usageIn(events.map(({ note }) => note));
   return usage.passes.length === 0 ? undefined : usage;
 }
 

@@ -4,7 +4,7 @@ import type { Candidate } from '../../core/catalog/catalog';
 import { TRANSLATED } from '../../core/catalog/protocols';
 import { Translation } from '../../core/protocols/translation';
 import { type ChunkReader, readAll } from '../../core/wire/chunk-reader';
-import { type SseFrame, SseSplitter } from '../../core/wire/sse';
+import { type SseFrame, splitWhole } from '../../core/wire/sse';
 
 /** The largest stream that the gateway converts to a body, in bytes. */
 const MAX_BYTES = 1024 * 1024;
@@ -21,8 +21,5 @@ export function sameProtocol(candidate: Candidate, request: ModelRequest, reques
 
 /** Reads a stream to its end. @throws if it is too long for a body */
 export async function readEvents(chunks: ChunkReader): Promise<readonly SseFrame[]> {
-  const splitter = new SseSplitter();
-  const events = splitter.push(await readAll(chunks, MAX_BYTES));
-  const last = splitter.end();
-  return last === undefined ? events : [...events, last];
+  return splitWhole([await readAll(chunks, MAX_BYTES)]);
 }

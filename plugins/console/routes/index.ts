@@ -1,7 +1,6 @@
-import { servePage } from '../../../core/api/built-page';
+import { pageRoutes } from '../../../core/api/built-page';
 import type { Route } from '../../../core/api/route';
 import type { PluginGateway } from '../../../core/gateway/plugin-gateway';
-import { shape } from '../../../core/http/shape';
 import type { Membership } from '../../../core/sign-in/membership';
 import type { SessionTimes } from '../../../core/sign-in/sessions';
 import type { IdentityProvider } from '../oidc';
@@ -26,7 +25,7 @@ export function consoleRoutes(gateway: PluginGateway, settings: ConsoleSettings)
   const { ledger, calls } = gateway;
   const oidc = { database, ledger, calls, log, times, proxies, provider, membership };
   return [
-    ...consolePageRoutes(),
+    ...pageRoutes('console', 'public', 'The console.'),
     ...signInRoutes(signIn, provider),
     startOidcRoute(oidc),
     finishOidcRoute(oidc),
@@ -34,22 +33,4 @@ export function consoleRoutes(gateway: PluginGateway, settings: ConsoleSettings)
     ...consoleKeyRoutes(gateway),
     ...alertRoutes(gateway),
   ];
-}
-
-/** Serves the console's page from `folder`. All of its paths return the same files, because the page itself reads the path. */
-export function consolePageRoutes(folder?: string): readonly Route[] {
-  const handle = servePage('console', folder);
-  return ['/console', '/console/{path...}'].map((path) => ({
-    listener: 'public',
-    auth: 'page',
-    method: 'GET',
-    path,
-    summary: 'The console.',
-    answers: {
-      200: { description: 'The page, or a file of its build.', schema: shape.text, mediaType: 'text/html' },
-      304: { description: 'The file that `If-None-Match` names.' },
-      503: { description: 'The page was not built.', schema: shape.text, mediaType: 'text/plain' },
-    },
-    handle,
-  }));
 }

@@ -20,10 +20,9 @@ import { adminRoute } from '../../../core/api/json-routes';
 import type { Route } from '../../../core/api/route';
 import { fail } from '../../../core/base/errors';
 import { formatUsd } from '../../../core/base/money';
-import type { Settings } from '../../../core/base/settings';
 import type { Catalog } from '../../../core/catalog/catalog';
 import type { PluginGateway } from '../../../core/gateway/plugin-gateway';
-import { jsonBody, sendJson } from '../../../core/http/http';
+import { sendJson } from '../../../core/http/http';
 import { PAGE_READERS, pageOf, readText } from '../../../core/http/query';
 import { object, oneOf, orNull, pageShape, shape } from '../../../core/http/shape';
 
@@ -191,12 +190,8 @@ const BOOKINGS = {
 
 function bookCreditRoute(gateway: PluginGateway, noun: keyof typeof BOOKINGS): Route {
   const { sign, summary } = BOOKINGS[noun];
-  const readNewCredit = jsonBody<Settings<typeof NEW_CREDIT>>(NEW_CREDIT);
-  return {
-    listener: 'admin',
+  return adminRoute(`POST /admin/v1/accounts/{accountId}/${noun}`, {
     role: 'write',
-    method: 'POST',
-    path: `/admin/v1/accounts/{accountId}/${noun}`,
     summary,
     body: NEW_CREDIT,
     answers: {
@@ -204,12 +199,11 @@ function bookCreditRoute(gateway: PluginGateway, noun: keyof typeof BOOKINGS): R
       201: { description: 'It is booked.', schema: CREDIT },
     },
     errors: ['CONFLICT', 'INSUFFICIENT_BALANCE', 'LEDGER_UNAVAILABLE'],
-    handle: async ({ params, operator }, request, response) => {
-      const { amountUsd, idempotencyKey, note } = await readNewCredit(request);
+    handle: async ({ body, params: { accountId }, operator }, _request, response) => {
+      const { amountUsd, idempotencyKey, note } = body;
       const amountE8 = readAmount('amountUsd', amountUsd);
       if (amountE8 === 0n)
         throw fail('INVALID_FIELD', { param: 'amountUsd', message: 'amountUsd: expected more than 0' });
-      const accountId = params['accountId'] ?? '';
       const credit = await addCredit(
         gateway,
         { accountId, amountE8: sign * amountE8, idempotencyKey, note },
@@ -225,7 +219,7 @@ function bookCreditRoute(gateway: PluginGateway, noun: keyof typeof BOOKINGS): R
         balanceUsd: formatUsd(credit.postedE8),
       });
     },
-  };
+  });
 }
 
 const CREDIT = object({

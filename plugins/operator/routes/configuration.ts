@@ -1,7 +1,6 @@
 import { adminRoute } from '../../../core/api/json-routes';
 import type { Route } from '../../../core/api/route';
 import { fail } from '../../../core/base/errors';
-import type { Settings } from '../../../core/base/settings';
 import { listConfigurationNodes } from '../../../core/configuration/nodes';
 import {
   type AppliedRevision,
@@ -10,7 +9,7 @@ import {
   newestRevision,
 } from '../../../core/configuration/revisions';
 import type { PluginGateway } from '../../../core/gateway/plugin-gateway';
-import { jsonBody, largeJsonBody, sendJson } from '../../../core/http/http';
+import { sendJson } from '../../../core/http/http';
 import { PAGE_READERS, pageOf } from '../../../core/http/query';
 import { listOf, object, oneOf, orNull, pageShape, shape } from '../../../core/http/shape';
 import {
@@ -38,8 +37,8 @@ const REVISION = {
 };
 
 /** Finds an applied revision by its number or by its hash. @throws NOT_FOUND */
-async function requireRevision({ database }: PluginGateway, name: string | undefined): Promise<AppliedRevision> {
-  const found = await findRevision(database, name ?? '');
+async function requireRevision({ database }: PluginGateway, name: string): Promise<AppliedRevision> {
+  const found = await findRevision(database, name);
   if (found === undefined) throw fail('NOT_FOUND', { message: 'The revision of the configuration does not exist.' });
   return found;
 }
@@ -62,74 +61,12 @@ const APPLY = {
   example: { text: 'http: { port: 8080 }\n# and all the rest of the file\n', dryRun: true },
 } as const;
 
-function applyConfigRoute(gateway: PluginGateway): Route {
-  const readApply = largeJsonBody<Settings<typeof APPLY>>(APPLY, MAX_BODY_BYTES);
-  return {
-    listener: 'admin',
-    role: 'write',
-    method: 'POST',
-    path: '/admin/v1/config/revisions',
-    summary: 'Apply a configuration to every node, or with dryRun report what it would change.',
-    headers: CHANGE_HEADERS,
-    body: APPLY,
-    answers: CHANGE_ANSWERS,
-    errors: CHANGE_ERRORS,
-    handle: async (visit, request, response) => {
-      const wanted = await readApply(request, visit);
-      refuseFiles(gateway);
-      await changeConfig(gateway, { ...wanted, restores: null }, visit.operator, request, response);
-    },
-  };
-}
-
 const ROLLBACK = {
   type: 'object',
   additionalProperties: false,
   properties: CHANGE_FIELDS,
   example: { note: 'as it was on Monday' },
 } as const;
-
-function rollBackConfigRoute(gateway: PluginGateway): Route {
-  const readRollback = jsonBody<Settings<typeof ROLLBACK>>(ROLLBACK);
-  return {
-    listener: 'admin',
-    role: 'write',
-    method: 'POST',
-    path: '/admin/v1/config/revisions/{revision}/rollback',
-    summary: 'Apply an earlier configuration again, by its number or its revision.',
-    headers: CHANGE_HEADERS,
-    body: ROLLBACK,
-    answers: CHANGE_ANSWERS,
-    errors: CHANGE_ERRORS,
-    handle: async ({ params, operator }, request, response) => {
-      const wanted = await readRollback(request);
-      refuseFiles(gateway);
-      const { text, number } = await requireRevision(gateway, params['revision']);
-      await changeConfig(gateway, { ...wanted, text, restores: number }, operator, request, response);
-    },
-  };
-}
-
-function showConfigRevisionRoute(gateway: PluginGateway): Route {
-  return {
-    listener: 'admin',
-    role: 'read',
-    method: 'GET',
-    path: '/admin/v1/config/revisions/{revision}',
-    summary: 'An applied configuration with its text, by its number or its revision.',
-    answers: {
-      200: {
-        description: 'The revision; variables stand in its text as they are written.',
-        schema: object({ ...REVISION, text: shape.text }),
-        headers: { ETag: 'Its number; of the newest, for `If-Match`.' },
-      },
-    },
-    handle: async ({ params }, _request, response) => {
-      const found = await requireRevision(gateway, params['revision']);
-      sendJson(response, 200, found, etagOf(found.number));
-    },
-  };
-}
 
 const NODE = object({
   node: shape.uuid,
@@ -195,8 +132,32 @@ export function configurationRoutes(gateway: PluginGateway): readonly Route[] {
         };
       },
     }),
-    applyConfigRoute(gateway),
-    rollBackConfigRoute(gateway),
+    adminRoute('POST /admin/v1/config/revisions', {
+      role: 'write',
+      summary: 'Apply a configuration to every node, or with dryRun report what it would change.',
+      headers: CHANGE_HEADERS,
+      body: APPLY,
+      maxBodyBytes: MAX_BODY_BYTES,
+      answers: CHANGE_ANSWERS,
+      errors: CHANGE_ERRORS,
+      handle: async ({ body, operator }, request, response) => {
+        refuseFiles(gateway);
+        await changeConfig(gateway, { ...body, restores: null }, operator, request, response);
+      },
+    }),
+    adminRoute('POST /admin/v1/config/revisions/{revision}/rollback', {
+      role: 'write',
+      summary: 'Apply an earlier configuration again, by its number or its revision.',
+      headers: CHANGE_HEADERS,
+      body: ROLLBACK,
+      answers: CHANGE_ANSWERS,
+      errors: CHANGE_ERRORS,
+      handle: async ({ body, params, operator }, request, response) => {
+        refuseFiles(gateway);
+        const { text, number } = await requireRevision(gateway, params.revision);
+        await changeConfig(gateway, { ...body, text, restores: number }, operator, request, response);
+      },
+    }),
     adminRoute('GET /admin/v1/config/revisions', {
       role: 'read',
       summary: 'Every configuration that was applied, newest first.',
@@ -204,7 +165,21 @@ export function configurationRoutes(gateway: PluginGateway): readonly Route[] {
       answers: { 200: { description: 'A page of revisions.', schema: pageShape(object(REVISION)) } },
       handle: ({ filters }) => listRevisions(database, pageOf(filters)),
     }),
-    showConfigRevisionRoute(gateway),
+    adminRoute('GET /admin/v1/config/revisions/{revision}', {
+      role: 'read',
+      summary: 'An applied configuration with its text, by its number or its revision.',
+      answers: {
+        200: {
+          description: 'The revision; variables stand in its text as they are written.',
+          schema: object({ ...REVISION, text: shape.text }),
+          headers: { ETag: 'Its number; of the newest, for `If-Match`.' },
+        },
+      },
+      handle: async ({ params }, _request, response) => {
+        const found = await requireRevision(gateway, params.revision);
+        sendJson(response, 200, found, etagOf(found.number));
+      },
+    }),
     adminRoute('GET /admin/v1/config/status', {
       role: 'read',
       summary: 'The active configuration of each node, and why a node rejected one.',

@@ -6,7 +6,7 @@ import type { PluginGateway } from '../../../core/gateway/plugin-gateway';
 import { EVERYONE, MANAGERS, type MemberRole, OVERSEERS } from '../../../core/sign-in/member-roles';
 import { updateUser } from '../../../core/sign-in/users';
 import { UUID } from '../../../core/storage/page';
-import { showUser, USER, USER_ROLE } from './users';
+import { USER, USER_ROLE } from './users';
 
 /**
  * The routes of operators that the console has too, each for the account of the signed-in user: its path under /console/api, and the roles
@@ -92,10 +92,8 @@ function changeRoleRoute(database: Knex): Route {
     body: { type: 'object', additionalProperties: false, required: ['role'], properties: { role: USER_ROLE } },
     answers: { 200: { description: 'The member.', schema: USER } },
     errors: ['CONFLICT'],
-    handle: async ({ params, body: { role }, session: { user } }) => {
-      const by = { actor: `user:${user.id}`, userId: user.id, role: user.role };
-      return showUser(await updateUser(database, params.userId, { role }, by));
-    },
+    handle: ({ params, body: { role }, session: { user } }) =>
+      updateUser(database, params.userId, { role }, { actor: `user:${user.id}`, userId: user.id, role: user.role }),
   });
 }
 

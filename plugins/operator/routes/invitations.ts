@@ -5,21 +5,11 @@ import type { PluginGateway } from '../../../core/gateway/plugin-gateway';
 import { saidPublicUrl } from '../../../core/http/public-url';
 import { PAGE_READERS, pageOf } from '../../../core/http/query';
 import { listOf, object, orNull, pageShape, shape } from '../../../core/http/shape';
-import {
-  createInvitation,
-  deleteInvitation,
-  type Invitation,
-  listInvitations,
-} from '../../../core/sign-in/invitations';
+import { createInvitation, deleteInvitation, listInvitations } from '../../../core/sign-in/invitations';
 import { MEMBER_ROLE } from '../../../core/sign-in/member-roles';
 import { EMAIL, USER_ROLE } from './users';
 import { changerOf } from './users-of-console';
 
-function showInvitation({ expiresAt, ...invitation }: Invitation) {
-  return { ...invitation, expiresAt: expiresAt.toISOString() };
-}
-
-/** The members of the result of `showInvitation`. */
 const INVITATION_FIELDS = {
   id: shape.uuid,
   email: shape.text,
@@ -62,7 +52,7 @@ export function invitationRoutes({ database }: PluginGateway): readonly Route[] 
         // The token is in the fragment, because browsers do not send fragments, so that no log contains the token.
         const path = `/console/invitation#token=${token}`;
         const publicUrl = saidPublicUrl();
-        return { ...showInvitation(invitation), path, url: publicUrl === undefined ? null : publicUrl + path };
+        return { ...invitation, path, url: publicUrl === undefined ? null : publicUrl + path };
       },
     }),
     adminRoute('GET /admin/v1/accounts/{accountId}/invitations', {
@@ -70,17 +60,13 @@ export function invitationRoutes({ database }: PluginGateway): readonly Route[] 
       summary: 'List the invitations of an account that can still be accepted, newest first.',
       query: PAGE_READERS,
       answers: { 200: { description: 'A page of invitations.', schema: pageShape(INVITATION) } },
-      handle: async ({ params, filters }) => {
-        const { items, nextCursor } = await listInvitations(database, params.accountId, pageOf(filters));
-        return { items: items.map(showInvitation), nextCursor };
-      },
+      handle: ({ params, filters }) => listInvitations(database, params.accountId, pageOf(filters)),
     }),
     adminRoute('DELETE /admin/v1/invitations/{invitationId}', {
       role: 'write',
       summary: 'Withdraw an invitation: its link no longer works.',
       answers: { 200: { description: 'The invitation.', schema: INVITATION } },
-      handle: async ({ params, ...asked }) =>
-        showInvitation(await deleteInvitation(database, params.invitationId, changerOf(asked))),
+      handle: ({ params, ...asked }) => deleteInvitation(database, params.invitationId, changerOf(asked)),
     }),
   ];
 }

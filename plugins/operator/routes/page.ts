@@ -1,30 +1,13 @@
-import { servePage } from '../../../core/api/built-page';
+import { pageRoutes } from '../../../core/api/built-page';
 import { showUsd } from '../../../core/api/fields';
 import { adminRoute } from '../../../core/api/json-routes';
-import type { Handler, Route } from '../../../core/api/route';
+import type { Route } from '../../../core/api/route';
 import { formatUsd } from '../../../core/base/money';
 import type { PluginGateway } from '../../../core/gateway/plugin-gateway';
 import { PAGE_READERS, pageOf, readText, readTime } from '../../../core/http/query';
 import { listOf, object, orNull, pageShape, shape } from '../../../core/http/shape';
 import { listAudit } from '../../../core/storage/audit';
 import { heldByAll, MINUTES, type Minute, readMinutes, readOutbox } from '../now';
-
-/** Serves the operator's page. All of its paths return the same files, because the page itself reads the path. */
-function showOperatorPageRoute(path: '/operator' | '/operator/{path...}', handle: Handler): Route {
-  return {
-    listener: 'admin',
-    auth: 'page',
-    method: 'GET',
-    path,
-    summary: "The operator's page.",
-    answers: {
-      200: { description: 'The page, or a file of its build.', schema: shape.text, mediaType: 'text/html' },
-      304: { description: 'The file that `If-None-Match` names.' },
-      503: { description: 'The page was not built.', schema: shape.text, mediaType: 'text/plain' },
-    },
-    handle,
-  };
-}
 
 const MINUTE = object({
   start: shape.time,
@@ -58,7 +41,6 @@ const CHANGE = object({
 
 export function operatorPageRoutes(gateway: PluginGateway): readonly Route[] {
   const { database } = gateway;
-  const page = servePage('operator');
   const readCalls = readMinutes(database);
   const readHeld = heldByAll(gateway);
   return [
@@ -89,7 +71,6 @@ export function operatorPageRoutes(gateway: PluginGateway): readonly Route[] {
         };
       },
     }),
-    showOperatorPageRoute('/operator', page),
-    showOperatorPageRoute('/operator/{path...}', page),
+    ...pageRoutes('operator', 'admin', "The operator's page."),
   ];
 }

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { TEXT, TIME } from '../../../core/api/fields';
 import { adminRoute } from '../../../core/api/json-routes';
-import type { Route, Visit } from '../../../core/api/route';
+import type { Route } from '../../../core/api/route';
 import { fail } from '../../../core/base/errors';
 import type { Settings } from '../../../core/base/settings';
 import { TOKEN_METERS } from '../../../core/catalog/usage';
@@ -21,7 +21,7 @@ import {
 } from '../../../core/configuration/proposals/store';
 import { newestRevision } from '../../../core/configuration/revisions';
 import type { PluginGateway } from '../../../core/gateway/plugin-gateway';
-import { jsonBody, largeJsonBody, sendJson } from '../../../core/http/http';
+import { sendJson } from '../../../core/http/http';
 import { PAGE_READERS, pageOf, readFilter, readTime } from '../../../core/http/query';
 import { listOf, object, oneOf, orNull, pageShape, shape } from '../../../core/http/shape';
 import type { Operator } from '../../../core/operators/operators';
@@ -86,29 +86,6 @@ const NEW_PROPOSAL = {
 /** Quotes and line ends of the list are escaped in the body, which makes it larger. */
 const MAX_BODY_BYTES = 2 * MAX_LIST_BYTES;
 
-function createRoute(gateway: PluginGateway): Route {
-  const readBody = largeJsonBody<Settings<typeof NEW_PROPOSAL>>(NEW_PROPOSAL, MAX_BODY_BYTES);
-  return {
-    listener: 'admin',
-    role: 'write',
-    method: 'POST',
-    path: '/admin/v1/catalogue/proposals',
-    summary: 'Compare the configured prices with a public list. Nothing is changed.',
-    body: NEW_PROPOSAL,
-    answers: { 201: { description: 'The proposal: a row for each price that differs.', schema: PROPOSAL } },
-    errors: ['BODY_TOO_LARGE', 'REPORT_UNAVAILABLE'],
-    handle: async (visit, request, response) => {
-      const { source, text, url } = await readBody(request, visit);
-      const format = source === 'file' ? undefined : source;
-      const list = await readList(gateway, originOf(text, url), format);
-      const today = new Date().toISOString().slice(0, 10);
-      const found = propose(gateway.configuration, list, today);
-      const given = { source, format: list.format, url: url === undefined ? null : new URL(url).href, ...found };
-      sendJson(response, 201, await createProposal(gateway.database, given, visit.operator.actor));
-    },
-  };
-}
-
 function originOf(text: string | undefined, url: string | undefined): Origin {
   if (text !== undefined && url === undefined) return { text };
   if (url !== undefined && text === undefined) return { url };
@@ -147,41 +124,14 @@ const APPLY = {
 
 const APPLIED = object({ ...CHANGE_MEMBERS, holdsFrom: shape.time });
 
-function applyRoute(gateway: PluginGateway): Route {
-  const readBody = jsonBody<Settings<typeof APPLY>>(APPLY);
-  return {
-    listener: 'admin',
-    role: 'write',
-    method: 'POST',
-    path: '/admin/v1/catalogue/proposals/{proposalId}/apply',
-    summary: 'Apply the accepted rows to the configuration of every node, at once or at a time.',
-    body: APPLY,
-    answers: {
-      200: { description: 'What it would change (dryRun).', schema: APPLIED },
-      201: {
-        description:
-          'It is applied, or waits: every node has the prices within a second of `holdsFrom`. `number` is null while it waits.',
-        schema: APPLIED,
-        headers: { ETag: 'The number of the newest applied revision.' },
-      },
-    },
-    errors: [...CHANGE_ERRORS.filter((code) => code !== 'PRECONDITION_FAILED'), 'CONFLICT'],
-    handle: async (visit, request, response) => {
-      const body = await readBody(request);
-      refuseFiles(gateway);
-      await apply(gateway, visit, body, response);
-    },
-  };
-}
-
 async function apply(
   gateway: PluginGateway,
-  { params, operator }: Visit & { readonly operator: Operator },
+  id: string,
   body: Settings<typeof APPLY>,
+  { actor }: Operator,
   response: ServerResponse<IncomingMessage>,
 ): Promise<void> {
   const { database, liveConfiguration: live } = gateway;
-  const id = params['proposalId'] ?? '';
   const from = body.from === undefined ? undefined : readFilter('from', body.from, readTime);
   const proposal = await findProposal(database, id);
   checkAppliable(proposal);
@@ -202,7 +152,6 @@ async function apply(
   };
   if (body.dryRun) return show(200, new Date(Math.max(from?.getTime() ?? 0, Date.now())), null);
   if (!body.force) refuseObjections(plan.objections);
-  const { actor } = operator;
   const wanted = { from, actor, note: body.note ?? null, objections: plan.objections };
   const holdsFrom = await scheduleProposal(database, id, wanted);
   // Whatever is not applied now waits for the next look of a node.
@@ -221,7 +170,22 @@ const CHANGED =
 export function proposalRoutes(gateway: PluginGateway): readonly Route[] {
   const { database } = gateway;
   return [
-    createRoute(gateway),
+    adminRoute('POST /admin/v1/catalogue/proposals', {
+      role: 'write',
+      summary: 'Compare the configured prices with a public list. Nothing is changed.',
+      body: NEW_PROPOSAL,
+      maxBodyBytes: MAX_BODY_BYTES,
+      answers: { 201: { description: 'The proposal: a row for each price that differs.', schema: PROPOSAL } },
+      errors: ['BODY_TOO_LARGE', 'REPORT_UNAVAILABLE'],
+      handle: async ({ body: { source, text, url }, operator }) => {
+        const format = source === 'file' ? undefined : source;
+        const list = await readList(gateway, originOf(text, url), format);
+        const today = new Date().toISOString().slice(0, 10);
+        const found = propose(gateway.configuration, list, today);
+        const given = { source, format: list.format, url: url === undefined ? null : new URL(url).href, ...found };
+        return createProposal(database, given, operator.actor);
+      },
+    }),
     adminRoute('GET /admin/v1/catalogue/proposals', {
       role: 'read',
       summary: 'The proposals of prices, newest first.',
@@ -244,6 +208,24 @@ export function proposalRoutes(gateway: PluginGateway): readonly Route[] {
       handle: ({ body: { accept = [], refuse = [] }, params, operator }) =>
         reviewProposal(database, params.proposalId, { accept, refuse }, operator.actor),
     }),
-    applyRoute(gateway),
+    adminRoute('POST /admin/v1/catalogue/proposals/{proposalId}/apply', {
+      role: 'write',
+      summary: 'Apply the accepted rows to the configuration of every node, at once or at a time.',
+      body: APPLY,
+      answers: {
+        200: { description: 'What it would change (dryRun).', schema: APPLIED },
+        201: {
+          description:
+            'It is applied, or waits: every node has the prices within a second of `holdsFrom`. `number` is null while it waits.',
+          schema: APPLIED,
+          headers: { ETag: 'The number of the newest applied revision.' },
+        },
+      },
+      errors: [...CHANGE_ERRORS.filter((code) => code !== 'PRECONDITION_FAILED'), 'CONFLICT'],
+      handle: async ({ params, body, operator }, _request, response) => {
+        refuseFiles(gateway);
+        await apply(gateway, params.proposalId, body, operator, response);
+      },
+    }),
   ];
 }

@@ -1,9 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { operatorPageRoute } from '../../../core/api/json-routes';
 import type { Route } from '../../../core/api/route';
-import type { Settings } from '../../../core/base/settings';
 import type { PluginGateway } from '../../../core/gateway/plugin-gateway';
 import { OPERATOR_COOKIE, setCookie } from '../../../core/http/cookies';
-import { jsonBody, sendJson } from '../../../core/http/http';
 import { object, shape } from '../../../core/http/shape';
 import type { OperatorSession } from '../../../core/operators/operators';
 import { ROLE } from '../../../core/operators/roles';
@@ -43,64 +42,41 @@ const TOKEN = {
   properties: { token: { type: 'string', maxLength: 1_000 } },
 } as const;
 
-function signInOperatorRoute({ operators }: PluginGateway, times: SessionTimes): Route {
-  const readToken = jsonBody<Settings<typeof TOKEN>>(TOKEN);
-  return {
-    listener: 'admin',
-    auth: 'page',
-    method: 'POST',
-    path: '/operator/api/session',
-    summary: 'Signs in with an operator token.',
-    body: TOKEN,
-    answers: {
-      201: {
-        description: 'The session.',
-        schema: OPERATOR_SESSION,
-        headers: { 'Set-Cookie': 'The session, which no script can read.' },
+export function sessionRoutes({ operators }: PluginGateway, times: SessionTimes): readonly Route[] {
+  return [
+    operatorPageRoute('POST /operator/api/session', {
+      summary: 'Signs in with an operator token.',
+      body: TOKEN,
+      answers: {
+        201: {
+          description: 'The session.',
+          schema: OPERATOR_SESSION,
+          headers: { 'Set-Cookie': 'The session, which no script can read.' },
+        },
       },
-    },
-    errors: ['INVALID_API_KEY', 'ADMIN_TOKEN_SLOWED', 'OPERATOR_ROLE_NEEDED', 'FORBIDDEN'],
-    handle: async (_visit, request, response) => {
-      const { token } = await readToken(request);
-      const session = await operators.signIn(request, token.trim(), times);
-      giveSession(request, response, session);
-      sendJson(response, 201, showOperatorSession(session));
-    },
-  };
-}
-
-function showOperatorSessionRoute({ operators }: PluginGateway): Route {
-  return {
-    listener: 'admin',
-    auth: 'page',
-    method: 'GET',
-    path: '/operator/api/session',
-    summary: 'The session, and the token that changes must carry.',
-    answers: { 200: { description: 'The session.', schema: OPERATOR_SESSION } },
-    errors: ['NOT_SIGNED_IN'],
-    handle: async (_visit, request, response) =>
-      sendJson(response, 200, showOperatorSession(await operators.session(request))),
-  };
-}
-
-function endOperatorSessionRoute({ operators }: PluginGateway): Route {
-  return {
-    listener: 'admin',
-    auth: 'page',
-    method: 'DELETE',
-    path: '/operator/api/session',
-    summary: 'Signs out.',
-    answers: { 204: { description: 'It has ended.', headers: { 'Set-Cookie': 'No session any more.' } } },
-    errors: ['NOT_SIGNED_IN', 'FORBIDDEN'],
-    handle: async (_visit, request, response) => {
-      await operators.endSession(await operators.session(request));
-      giveSession(request, response, undefined);
-      response.writeHead(204);
-      response.end();
-    },
-  };
-}
-
-export function sessionRoutes(gateway: PluginGateway, times: SessionTimes): readonly Route[] {
-  return [signInOperatorRoute(gateway, times), showOperatorSessionRoute(gateway), endOperatorSessionRoute(gateway)];
+      errors: ['INVALID_API_KEY', 'ADMIN_TOKEN_SLOWED', 'OPERATOR_ROLE_NEEDED', 'FORBIDDEN'],
+      handle: async ({ body: { token } }, request, response) => {
+        const session = await operators.signIn(request, token.trim(), times);
+        giveSession(request, response, session);
+        return showOperatorSession(session);
+      },
+    }),
+    operatorPageRoute('GET /operator/api/session', {
+      summary: 'The session, and the token that changes must carry.',
+      answers: { 200: { description: 'The session.', schema: OPERATOR_SESSION } },
+      errors: ['NOT_SIGNED_IN'],
+      handle: async (_asked, request) => showOperatorSession(await operators.session(request)),
+    }),
+    operatorPageRoute('DELETE /operator/api/session', {
+      summary: 'Signs out.',
+      answers: { 204: { description: 'It has ended.', headers: { 'Set-Cookie': 'No session any more.' } } },
+      errors: ['NOT_SIGNED_IN', 'FORBIDDEN'],
+      handle: async (_asked, request, response) => {
+        await operators.endSession(await operators.session(request));
+        giveSession(request, response, undefined);
+        response.writeHead(204);
+        response.end();
+      },
+    }),
+  ];
 }

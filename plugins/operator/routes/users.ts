@@ -10,24 +10,10 @@ import { unbindIdentity } from '../../../core/sign-in/identities';
 import { makeSignInLink } from '../../../core/sign-in/links';
 import { MEMBER_ROLE, MEMBER_ROLE_NAMES } from '../../../core/sign-in/member-roles';
 import { removeUser } from '../../../core/sign-in/members';
-import { createUser, listUsers, type User, updateUser } from '../../../core/sign-in/users';
+import { createUser, listUsers, updateUser } from '../../../core/sign-in/users';
 import { changerOf, restrictionOf } from './users-of-console';
 
-/** Shows a console user to operators and to other users, without the password and its hash. */
-export function showUser({ id, accountId, email, role, status, createdAt, passwordChangedAt, identity }: User): object {
-  return {
-    id,
-    accountId,
-    email,
-    role,
-    status,
-    createdAt: createdAt.toISOString(),
-    passwordChangedAt: passwordChangedAt.toISOString(),
-    identity: identity === null ? null : { ...identity, boundAt: identity.boundAt.toISOString() },
-  };
-}
-
-/** The result of `showUser` in the OpenAPI document. */
+/** A user of the console in answers, without the password and its hash. */
 export const USER = object({
   id: shape.uuid,
   accountId: shape.uuid,
@@ -87,19 +73,15 @@ export function userRoutes(gateway: PluginGateway): readonly Route[] {
       body: NEW_USER,
       answers: { 201: SHOWN[200] },
       errors: ['CONFLICT'],
-      handle: async ({ body, params, operator }) =>
-        showUser(await createUser(database, params.accountId, body, operator.actor)),
+      handle: ({ body, params, operator }) => createUser(database, params.accountId, body, operator.actor),
     }),
     adminRoute('GET /admin/v1/accounts/{accountId}/users', {
       role: 'read',
       summary: 'List the users of an account, newest first.',
       query: PAGE_READERS,
       answers: { 200: { description: 'A page of users.', schema: pageShape(USER) } },
-      handle: async ({ params, filters, session }) => {
-        const page = pageOf(filters);
-        const { items, nextCursor } = await listUsers(database, params.accountId, page, restrictionOf(session));
-        return { items: items.map(showUser), nextCursor };
-      },
+      handle: ({ params, filters, session }) =>
+        listUsers(database, params.accountId, pageOf(filters), restrictionOf(session)),
     }),
     adminRoute('PATCH /admin/v1/users/{userId}', {
       role: 'write',
@@ -108,15 +90,14 @@ export function userRoutes(gateway: PluginGateway): readonly Route[] {
       body: USER_CHANGES,
       answers: SHOWN,
       errors: ['CONFLICT'],
-      handle: async ({ body, params, operator }) =>
-        showUser(await updateUser(database, params.userId, body, { actor: operator.actor })),
+      handle: ({ body, params, operator }) => updateUser(database, params.userId, body, { actor: operator.actor }),
     }),
     adminRoute('DELETE /admin/v1/users/{userId}', {
       role: 'write',
       summary: 'Remove a user; answers when sessions have ended and no node accepts the keys of the user.',
       answers: SHOWN,
       errors: ['CONFLICT', 'LEDGER_UNAVAILABLE'],
-      handle: async ({ params, ...asked }) => showUser(await removeUser(gateway, params.userId, changerOf(asked))),
+      handle: ({ params, ...asked }) => removeUser(gateway, params.userId, changerOf(asked)),
     }),
     adminRoute('DELETE /admin/v1/users/{userId}/identity', {
       role: 'write',
@@ -127,7 +108,7 @@ export function userRoutes(gateway: PluginGateway): readonly Route[] {
       handle: async ({ params, operator }) => {
         const user = await unbindIdentity(database, params.userId, operator.actor);
         await pushKeysOf(gateway, user.id);
-        return showUser(user);
+        return user;
       },
     }),
     adminRoute('POST /admin/v1/users/{userId}/sign-in-link', {

@@ -4,9 +4,7 @@ import {
   DELIVERY,
   MADE_WEBHOOK,
   NEW_WEBHOOK,
-  showDelivery,
   showMadeWebhook,
-  showWebhook,
   WEBHOOK,
   WEBHOOK_CHANGES,
   WEBHOOK_ROTATION,
@@ -43,24 +41,20 @@ export function webhookRoutes({ database, webhookRules }: PluginGateway): readon
       summary: 'List the webhooks of an account, newest first.',
       query: PAGE_READERS,
       answers: { 200: { description: 'A page of webhooks.', schema: pageShape(WEBHOOK) } },
-      handle: async ({ params, filters }) => {
-        const { items, nextCursor } = await listWebhooks(database, params.accountId, pageOf(filters));
-        return { items: items.map(showWebhook), nextCursor };
-      },
+      handle: ({ params, filters }) => listWebhooks(database, params.accountId, pageOf(filters)),
     }),
     adminRoute('PATCH /admin/v1/webhooks/{webhookId}', {
       role: 'write',
       summary: 'Change, disable or enable a webhook; an enabled one continues with what is pending.',
       body: WEBHOOK_CHANGES,
       answers: SHOWN,
-      handle: async ({ body, params, operator }) =>
-        showWebhook(await updateWebhook(database, webhookRules, params, body, operator.actor)),
+      handle: ({ body, params, operator }) => updateWebhook(database, webhookRules, params, body, operator.actor),
     }),
     adminRoute('DELETE /admin/v1/webhooks/{webhookId}', {
       role: 'write',
       summary: 'Delete a webhook with its deliveries.',
       answers: SHOWN,
-      handle: async ({ params, operator }) => showWebhook(await deleteWebhook(database, params, operator.actor)),
+      handle: ({ params, operator }) => deleteWebhook(database, params, operator.actor),
     }),
     adminRoute('POST /admin/v1/webhooks/{webhookId}/rotate', {
       role: 'write',
@@ -74,7 +68,7 @@ export function webhookRoutes({ database, webhookRules }: PluginGateway): readon
       role: 'write',
       summary: 'Send a signed `webhook.test`, which is in no feed, also to a disabled webhook.',
       answers: QUEUED,
-      handle: async ({ params, operator }) => showDelivery(await testWebhook(database, params, operator.actor)),
+      handle: ({ params, operator }) => testWebhook(database, params, operator.actor),
     }),
     ...deliveryRoutes(database),
   ];
@@ -87,17 +81,14 @@ function deliveryRoutes(database: PluginGateway['database']): readonly Route[] {
       summary: 'List what a webhook has received or is about to, newest first.',
       query: PAGE_READERS,
       answers: { 200: { description: 'A page of deliveries.', schema: pageShape(DELIVERY) } },
-      handle: async ({ params, filters }) => {
-        const { items, nextCursor } = await listDeliveries(database, params, pageOf(filters));
-        return { items: items.map(showDelivery), nextCursor };
-      },
+      handle: ({ params, filters }) => listDeliveries(database, params, pageOf(filters)),
     }),
     adminRoute('POST /admin/v1/webhooks/{webhookId}/deliveries/{deliveryId}/redeliver', {
       role: 'write',
       summary: 'Send a delivery again, with the same id and body.',
       answers: QUEUED,
-      handle: async ({ params: { webhookId, deliveryId }, operator }) =>
-        showDelivery(await redeliver(database, { webhookId }, deliveryId, operator.actor)),
+      handle: ({ params: { webhookId, deliveryId }, operator }) =>
+        redeliver(database, { webhookId }, deliveryId, operator.actor),
     }),
   ];
 }

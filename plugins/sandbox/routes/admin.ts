@@ -1,8 +1,7 @@
-import { NOTHING } from '../../../core/api/fields';
+import { adminRoute } from '../../../core/api/json-routes';
 import type { Route } from '../../../core/api/route';
 import { fail } from '../../../core/base/errors';
-import { jsonBody, sendJson } from '../../../core/http/http';
-import { PAGE_READERS, pageOf, readQuery, readUuid, wordReader } from '../../../core/http/query';
+import { PAGE_READERS, pageOf, readUuid, wordReader } from '../../../core/http/query';
 import { listOf, object, orNull, pageShape, shape } from '../../../core/http/shape';
 import { writeAudit } from '../../../core/storage/audit';
 import { newestPage } from '../../../core/storage/page';
@@ -47,7 +46,6 @@ const ORPHAN = {
 
 /** The operator's routes. */
 export function adminRoutes({ database, places }: SandboxService): readonly Route[] {
-  const readNothing = jsonBody<object>(NOTHING);
   const find = async (id: string) => {
     const place = (await places.list()).find((each) => each.id === id);
     if (place === undefined) throw fail('NOT_FOUND', { message: 'The place does not exist.' });
@@ -55,68 +53,45 @@ export function adminRoutes({ database, places }: SandboxService): readonly Rout
   };
   const showPlace = (place: Host) => show(PLACE_MEMBERS, { ...place, silent: places.isSilent(place) });
   return [
-    {
-      listener: 'admin',
+    adminRoute('GET /admin/v1/sandboxes', {
       role: 'read',
-      method: 'GET',
-      path: '/admin/v1/sandboxes',
       summary: 'Sandboxes of all accounts, newest first; active ones unless a state, or ALL, is asked for.',
       query: READERS,
       answers: { 200: { description: 'A page of sandboxes.', schema: pageShape(SANDBOX_OF_ANY) } },
-      handle: async ({ query }, _request, response) => {
-        const filters = readQuery(query, READERS);
+      handle: ({ filters }) => {
         const rows = database('sandboxes').where({ admission: 'ACCEPTED' });
         if (filters.account !== undefined) rows.where({ account_id: filters.account });
         if (filters.state === undefined) rows.whereNotIn('observed_state', FINAL_STATES);
         else if (filters.state !== 'ALL') rows.where({ observed_state: filters.state });
-        const page = await newestPage(rows, pageOf(filters), async (row) =>
-          showSandboxToOperators(fromRow<Sandbox>(row)),
-        );
-        sendJson(response, 200, page);
+        return newestPage(rows, pageOf(filters), async (row) => showSandboxToOperators(fromRow<Sandbox>(row)));
       },
-    },
-    {
-      listener: 'admin',
+    }),
+    adminRoute('GET /admin/v1/sandboxes/orphans', {
       role: 'read',
-      method: 'GET',
-      path: '/admin/v1/sandboxes/orphans',
       summary: 'Instances at suppliers that belong to no sandbox, newest first: to be removed, or removed.',
       query: PAGE_READERS,
       answers: { 200: { description: 'A page of instances.', schema: pageShape(object(ORPHAN)) } },
-      handle: async ({ query }, _request, response) => {
-        const page = pageOf(readQuery(query, PAGE_READERS));
-        const showOrphan = async (row: { readonly id: string }) => {
+      handle: ({ filters }) =>
+        newestPage(database('supplier_cleanup'), pageOf(filters), async (row) => {
           const found = fromRow<Cleanup>(row);
           const { ref: supplierRef, createdAtMs: foundAtMs, doneAtMs: removedAtMs } = found;
           return show(ORPHAN, { ...found, supplierRef, foundAtMs, removedAtMs });
-        };
-        sendJson(response, 200, await newestPage(database('supplier_cleanup'), page, showOrphan));
-      },
-    },
-    {
-      listener: 'admin',
+        }),
+    }),
+    adminRoute('GET /admin/v1/sandboxes/places', {
       role: 'read',
-      method: 'GET',
-      path: '/admin/v1/sandboxes/places',
       summary: 'Places of sandboxes that only some nodes can reach, last seen first.',
       answers: { 200: { description: 'All places.', schema: object({ items: listOf(PLACE) }) } },
-      handle: async (_visit, _request, response) => {
-        sendJson(response, 200, { items: (await places.list()).map(showPlace) });
-      },
-    },
-    {
-      listener: 'admin',
+      handle: async () => ({ items: (await places.list()).map(showPlace) }),
+    }),
+    adminRoute('POST /admin/v1/sandboxes/places/{id}/lose', {
       role: 'write',
-      method: 'POST',
-      path: '/admin/v1/sandboxes/places/{id}/lose',
       summary:
         'Say that the node of a place is gone for good: its sandboxes end as lost, billed to their last confirmation.',
-      body: NOTHING,
       answers: { 200: { description: 'The place.', schema: PLACE } },
       errors: ['NOT_FOUND', 'CONFLICT'],
-      handle: async ({ params, operator }, request, response) => {
-        await readNothing(request);
-        const { id, activeSandboxes } = await find(params['id'] ?? '');
+      handle: async ({ params, operator }) => {
+        const { id, activeSandboxes } = await find(params.id);
         await database.transaction(async (transaction) => {
           if (!(await places.lose(transaction, id)))
             throw fail('CONFLICT', {
@@ -127,8 +102,8 @@ export function adminRoutes({ database, places }: SandboxService): readonly Rout
           const entry = { actor, action: 'place.lose', subject: `place:${id}`, after: { activeSandboxes } } as const;
           await writeAudit(transaction, entry);
         });
-        sendJson(response, 200, showPlace(await find(id)));
+        return showPlace(await find(id));
       },
-    },
+    }),
   ];
 }

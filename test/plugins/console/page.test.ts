@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { get } from 'node:http';
 import { join } from 'node:path';
-import { consolePageRoutes } from '../../../plugins/console/routes';
+import { pageRoutes } from '../../../core/api/built-page';
 import { temporaryFolder } from '../../support/databases';
 import { serveRoutes, type TestServer } from '../../support/serve';
 
@@ -18,7 +18,7 @@ describe('the page of the console', () => {
   before(async () => {
     folder = await temporaryFolder();
     await writeFile(join(folder.path, 'secret'), 'outside of the page');
-    server = await serveRoutes(consolePageRoutes(join(folder.path, 'page')));
+    server = await serveRoutes(pageRoutes('console', 'public', 'The console.', join(folder.path, 'page')));
   });
   after(async () => {
     await server.close();
