@@ -8,7 +8,7 @@ import { raiseEvents } from '../events/raise';
 import { type AccountState, type AccountStatus, type Calls, type Ledger, LedgerUnavailable } from '../ledger/ledger';
 import { askLedger } from '../ledger/unavailable';
 import { writeAudit } from '../storage/audit';
-import { newestPage, type Page, type PageRequest, UUID } from '../storage/page';
+import { existing, idIs, newestPage, type Page, type PageRequest } from '../storage/page';
 
 /** The stores of accounts, keys and credits: Postgres keeps the data permanently, and the ledger decides whether a call may spend. */
 export interface Stores {
@@ -124,7 +124,9 @@ export async function changeAccountRow(
       .update({ ...after, balance_low_e8: balanceLowE8?.toString() ?? null });
     const changed = { action: 'account.update', subject: subjectOf(accountId) };
     await writeAudit(transaction, { actor, ...changed, before: audited(before), after: audited(after) });
-    const isScopeChanged = after.name !== before.name && (await renameScope(transaction, accountId));
+    // An account that never had budgets has no scope.
+    const isScopeChanged =
+      after.name !== before.name && (await raiseRev(transaction, 'scopes', { scope: `a:${accountId}` })) > 0;
     if (markup === before.markup && require === before.require) return { changedKeys: [], isScopeChanged };
     return { changedKeys: await raiseKeysOf(transaction, { account_id: accountId }), isScopeChanged };
   });
@@ -138,11 +140,21 @@ export async function raiseKeysOf(
   transaction: Knex.Transaction,
   owner: { readonly account_id: string } | { readonly team_id: string },
 ): Promise<readonly string[]> {
-  const keys: { id: string }[] = await transaction('api_keys')
-    .where({ ...owner, status: 'active' })
-    .update({ rev: transaction.raw('rev + 1'), changed_at: transaction.fn.now() })
-    .returning('id');
+  const keys: { id: string }[] = await raiseRev(transaction, 'api_keys', { ...owner, status: 'active' }).returning(
+    'id',
+  );
   return keys.map(({ id }) => id);
+}
+
+/** Counts a change in the revisions of rows, which the caller then sends to the ledger. */
+export function raiseRev(
+  transaction: Knex.Transaction,
+  table: 'api_keys' | 'scopes',
+  which: object,
+): Knex.QueryBuilder {
+  return transaction(table)
+    .where(which)
+    .update({ rev: transaction.raw('rev + 1'), changed_at: transaction.fn.now() });
 }
 
 type Audited = Pick<AccountRow, 'name' | 'markup' | 'require' | 'balance_low_e8'>;
@@ -154,14 +166,6 @@ function audited({ name, markup, require, balance_low_e8 }: Audited): object {
     ...(require !== null && { require }),
     balanceLowUsd: balance_low_e8 === null ? null : formatUsd(balance_low_e8),
   };
-}
-
-/** Counts a new name of an account in the revision of its scope. Returns false if the account never had budgets, and so has no scope. */
-async function renameScope(transaction: Knex.Transaction, accountId: string): Promise<boolean> {
-  const rows = await transaction('scopes')
-    .where({ scope: `a:${accountId}` })
-    .update({ rev: transaction.raw('rev + 1'), changed_at: transaction.fn.now() });
-  return rows > 0;
 }
 
 /** Freezes or unfreezes an account. The change applies to the next call of each of its keys. */
@@ -211,16 +215,21 @@ export async function pushAccount(stores: Stores, transaction: Knex.Transaction,
 
 /** Sends changed accounts to the ledger if the process that changed them ended before it sent them. Returns the number of accounts. */
 export async function tellChangedAccounts(stores: Stores, olderThanMs: number): Promise<number> {
-  const rows: { id: string }[] = await stores
-    .database('accounts')
-    .whereRaw('told_status IS DISTINCT FROM status AND changed_at < now() - make_interval(secs => ?::float8)', [
-      olderThanMs / 1_000,
-    ])
-    .orderBy('changed_at')
-    .limit(500)
-    .select('id');
-  for (const { id } of rows) await stores.database.transaction((trx) => pushAccount(stores, trx, id));
-  return rows.length;
+  const ids = await readUntold(stores.database('accounts'), 'told_status IS DISTINCT FROM status', olderThanMs, 'id');
+  for (const id of ids) await stores.database.transaction((trx) => pushAccount(stores, trx, id));
+  return ids.length;
+}
+
+/** Returns the ids of rows that were changed some time ago and not sent to the ledger, the oldest changes first. */
+export async function readUntold(
+  table: Knex.QueryBuilder,
+  isUntold: string,
+  olderThanMs: number,
+  id: 'id' | 'scope',
+): Promise<readonly string[]> {
+  const isOld = 'changed_at < now() - make_interval(secs => ?::float8)';
+  const rows = table.whereRaw(`${isUntold} AND ${isOld}`, [olderThanMs / 1_000]);
+  return rows.orderBy('changed_at').limit(500).pluck(id);
 }
 
 /** Checks that an account exists. @throws NOT_FOUND */
@@ -240,23 +249,13 @@ export async function naming<T>(details: Readonly<Record<string, unknown>>, work
 
 /** Reads an account from the database only, without its money. @throws NOT_FOUND */
 export async function readAccountRow(database: Knex, accountId: string): Promise<AccountRow> {
-  const row = UUID.test(accountId)
-    ? await database<AccountRow>('accounts').where({ id: accountId }).first()
-    : undefined;
-  if (row === undefined) throw noAccount();
-  return row;
+  return existing(await database<AccountRow>('accounts').where(idIs(accountId)).first(), 'account');
 }
 
 /** Reads an account that the caller is about to change, and locks its row. @throws NOT_FOUND */
 export async function lockAccount(transaction: Knex.Transaction, accountId: string): Promise<AccountRow> {
-  if (!UUID.test(accountId)) throw noAccount();
-  const row = await transaction<AccountRow>('accounts').where({ id: accountId }).forNoKeyUpdate().first();
-  if (row === undefined) throw noAccount();
-  return row;
-}
-
-function noAccount(): GatewayError {
-  return fail('NOT_FOUND', { message: 'The account does not exist.' });
+  const query = transaction<AccountRow>('accounts').where(idIs(accountId));
+  return existing(await query.forNoKeyUpdate().first(), 'account');
 }
 
 async function withMoney(stores: Stores, row: AccountRow): Promise<Account> {

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex';
-import { fail, type GatewayError } from '../base/errors';
+import { fail, invalidParam } from '../base/errors';
 import { newId } from '../base/ids';
 import { formatUsd } from '../base/money';
 import type { ScopeState } from '../ledger/ledger';
@@ -9,29 +9,24 @@ import {
   type LimitWindow,
   limitingScopes,
   parseScope,
+  SCOPE_LETTERS,
+  type ScopeKind,
   spentOn,
   tagOf,
   tagScope,
   windowEndMs,
 } from '../ledger/scopes';
 import { writeAudit } from '../storage/audit';
-import { newestPage, type Page, type PageRequest, UUID } from '../storage/page';
+import { existing, idIs, missing, newestPage, type Page, type PageRequest } from '../storage/page';
 import { naming, requireAccount, type Stores, unlessUnavailable } from './accounts';
-import { assertActive, lockKey, noKey, pushKey, raiseKey } from './keys';
+import { assertActive, lockKey, pushKey, raiseKey } from './keys';
 import { lockScope, pushScope, raiseScope, requireMember, requireTeam } from './scopes';
-
-/** What a budget may limit, by the first letter of the scope's name in the ledger. */
-const LETTERS = { account: 'a', team: 't', member: 'm', key: 'k', tag: 'g' } as const;
-
-export type BudgetScope = keyof typeof LETTERS;
-
-export const BUDGET_SCOPES = ['account', 'team', 'member', 'key', 'tag'] as const satisfies readonly BudgetScope[];
 
 /** A limit of what an account, a team, a member, an API key or the calls with a tag spend in one window of time. */
 export interface Budget {
   readonly id: string;
   readonly accountId: string;
-  readonly scope: BudgetScope;
+  readonly scope: ScopeKind;
   /** The id of the team, member or key; undefined for the account and for a tag. */
   readonly scopeId: string | undefined;
   /** The name of the account, team or key, the member's e-mail address, or the tag such as `customer=4711`. */
@@ -53,7 +48,7 @@ export interface Budget {
 }
 
 interface BudgetOwner {
-  readonly scope: BudgetScope;
+  readonly scope: ScopeKind;
   /** The id of the team, member or key; null or undefined for the account and for a tag. */
   readonly scopeId?: string | null | undefined;
   /** The name of a tag, and its value; without one, the budget belongs to each value. */
@@ -108,7 +103,7 @@ export async function createBudget(
   const scope = scopeNameOf(accountId, owner);
   const { tag = null, value = null } = owner;
   if (tag !== null && value === null && window === 'total')
-    throw wrong('window', 'expected `day`, `week` or `month`, because a total is for one value of a tag');
+    throw invalidParam('window', 'expected `day`, `week` or `month`, because a total is for one value of a tag');
   const row = { id: newId(), account_id: accountId, scope, tag, value, window, limit_e8: limitE8, thresholds };
   await stores.database.transaction(async (transaction) => {
     await lockOwner(transaction, row, 'require');
@@ -129,22 +124,19 @@ export async function createBudget(
 function scopeNameOf(accountId: string, { scope, scopeId, tag, value }: BudgetOwner): string {
   const id = scopeId ?? undefined;
   if (scope === 'tag') {
-    if (id !== undefined) throw wrong('scopeId', 'leave it out for the scope `tag`; `tag` and `value` name it');
-    if (typeof tag !== 'string') throw wrong('tag', 'expected the name of the tag');
+    if (id !== undefined) throw invalidParam('scopeId', 'leave it out for the scope `tag`; `tag` and `value` name it');
+    if (typeof tag !== 'string') throw invalidParam('tag', 'expected the name of the tag');
     return tagScope(accountId, typeof value === 'string' ? `${tag}=${value}` : tag);
   }
   for (const [field, given] of Object.entries({ tag, value }))
-    if (typeof given === 'string') throw wrong(field, `leave it out for the scope \`${scope}\`; only a tag has it`);
+    if (typeof given === 'string')
+      throw invalidParam(field, `leave it out for the scope \`${scope}\`; only a tag has it`);
   if (scope === 'account') {
     if (id === undefined) return `a:${accountId}`;
-    throw wrong('scopeId', 'leave it out for the scope `account`; the path names the account');
+    throw invalidParam('scopeId', 'leave it out for the scope `account`; the path names the account');
   }
-  if (id === undefined) throw wrong('scopeId', `expected the id of the ${scope}`);
-  return `${LETTERS[scope]}:${id}`;
-}
-
-function wrong(param: string, problem: string): GatewayError {
-  return fail('INVALID_FIELD', { param, message: `${param}: ${problem}` });
+  if (id === undefined) throw invalidParam('scopeId', `expected the id of the ${scope}`);
+  return `${SCOPE_LETTERS[scope]}:${id}`;
 }
 
 /** Checks that a scope has no budget for this window yet. The caller has locked the scope. @throws CONFLICT */
@@ -161,7 +153,7 @@ export async function findBudget(stores: Stores, budgetId: string, memberId?: st
   const own =
     memberId === undefined ||
     (await ownScopes(stores.database('budgets'), memberId).where({ id: budgetId }).first('id'));
-  if (own === undefined) throw noBudget();
+  if (own === undefined) throw missing('budget');
   return withMoney(stores, row);
 }
 
@@ -178,12 +170,12 @@ export async function listBudgets(
   stores: Stores,
   accountId: string,
   asked: PageRequest,
-  { scope, memberId }: { readonly scope?: BudgetScope | undefined; readonly memberId?: string | undefined } = {},
+  { scope, memberId }: { readonly scope?: ScopeKind | undefined; readonly memberId?: string | undefined } = {},
 ): Promise<Page<Budget>> {
   const { database } = stores;
   await requireAccount(database, accountId);
   const query = database<NamedBudgetRow>('budgets').select(database.raw(NAMED)).where({ account_id: accountId });
-  if (scope !== undefined) query.where('scope', 'like', `${LETTERS[scope]}:%`);
+  if (scope !== undefined) query.where('scope', 'like', `${SCOPE_LETTERS[scope]}:%`);
   if (memberId !== undefined) ownScopes(query, memberId);
   return newestPage(query, asked, (row: NamedBudgetRow) => withMoney(stores, row));
 }
@@ -261,7 +253,7 @@ async function lockOwner(
   const param = 'scopeId';
   if (kind === 'key') {
     const key = await lockKey(transaction, id);
-    if (key.account_id !== accountId) throw noKey();
+    if (key.account_id !== accountId) throw missing('key');
     if (check === 'require') assertActive(key);
     return;
   }
@@ -286,15 +278,8 @@ async function pushOwner(stores: Stores, { id: budgetId, scope }: Pick<BudgetRow
 }
 
 async function readRow(database: Knex, budgetId: string): Promise<NamedBudgetRow> {
-  const row = UUID.test(budgetId)
-    ? await database('budgets').where({ id: budgetId }).select(database.raw(NAMED)).first<NamedBudgetRow | undefined>()
-    : undefined;
-  if (row === undefined) throw noBudget();
-  return row;
-}
-
-function noBudget(): GatewayError {
-  return fail('NOT_FOUND', { message: 'The budget does not exist.' });
+  const query = database('budgets').where(idIs(budgetId)).select(database.raw(NAMED));
+  return existing(await query.first<NamedBudgetRow | undefined>(), 'budget');
 }
 
 /** Returns what a scope has spent and holds. Postgres has what a tag's value has spent that the ledger does not count now. */
@@ -329,7 +314,7 @@ async function withMoney(stores: Stores, row: NamedBudgetRow): Promise<Budget> {
   };
 }
 
-function ownerOf(name: string): { readonly scope: BudgetScope; readonly scopeId: string | undefined } {
+function ownerOf(name: string): { readonly scope: ScopeKind; readonly scopeId: string | undefined } {
   const { kind, id } = parseScope(name);
   return { scope: kind, scopeId: kind === 'account' || kind === 'tag' ? undefined : id };
 }

@@ -1,4 +1,4 @@
-import { fail, type GatewayError } from '../base/errors';
+import { fail, type GatewayError, invalidParam } from '../base/errors';
 import { type AddressRange, isWithin, readAddressRange } from '../http/address-ranges';
 import type { KeyAccess } from '../ledger/key-access';
 
@@ -14,7 +14,7 @@ export interface Shown {
 const REFUSALS: readonly string[] = ['INVALID_API_KEY', 'API_KEY_EXPIRED', 'ADDRESS_NOT_ALLOWED'];
 
 const ADDRESS_EXPECTED =
-  "X-Forwarded-For: expected an address from each proxy (proxies.count of system.config.yml), because the key's addresses are limited";
+  "expected an address from each proxy (proxies.count of system.config.yml), because the key's addresses are limited";
 
 /** Returns whether a request was refused because of its key. Such a request is in no account's usage records. */
 export function isKeyRefusal({ code }: GatewayError): boolean {
@@ -36,7 +36,7 @@ export function refusalOfKey(
   if (memberUntilMs !== undefined && nowMs >= memberUntilMs) return fail('INVALID_API_KEY');
   if (shown === undefined || addresses === undefined) return undefined;
   const { address } = shown;
-  if (address === undefined) return fail('INVALID_FIELD', { param: 'X-Forwarded-For', message: ADDRESS_EXPECTED });
+  if (address === undefined) return invalidParam('X-Forwarded-For', ADDRESS_EXPECTED);
   if (isWithin(address, rangesOf(addresses))) return undefined;
   return fail('ADDRESS_NOT_ALLOWED', { message: `This key may not be used from ${address}.`, details: { address } });
 }

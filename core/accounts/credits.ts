@@ -1,5 +1,5 @@
 import type { Knex } from 'knex';
-import { fail } from '../base/errors';
+import { fail, invalidParam } from '../base/errors';
 import { newId, timeOfId } from '../base/ids';
 import { formatUsd, MAX_AMOUNT_E8 } from '../base/money';
 import type { CreditOutcome } from '../ledger/ledger';
@@ -58,10 +58,7 @@ export async function addCredit(
     case 'insufficient_balance':
       throw await insufficient(stores, row);
     case 'above_maximum':
-      throw fail('INVALID_FIELD', {
-        param: 'amountUsd',
-        message: `amountUsd: the balance would exceed the maximum of ${formatUsd(MAX_AMOUNT_E8)} USD`,
-      });
+      throw invalidParam('amountUsd', `the balance would exceed the maximum of ${formatUsd(MAX_AMOUNT_E8)} USD`);
     default:
       throw fail('LEDGER_UNAVAILABLE', { retryAfterSeconds: 1, details });
   }

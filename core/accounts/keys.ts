@@ -1,8 +1,8 @@
 import type { Knex } from 'knex';
-import { fail, type GatewayError } from '../base/errors';
+import { fail } from '../base/errors';
 import { newId } from '../base/ids';
-import { demandsSql, requireOf } from '../ledger/joined-demands';
 import { type AccessColumns, accessOf } from '../ledger/key-access';
+import { readKeyRows } from '../ledger/key-rows';
 import type { KeyState, KeyStatus } from '../ledger/ledger';
 import {
   changeLimits,
@@ -12,18 +12,19 @@ import {
   limitsOfRow,
   showLimits,
 } from '../ledger/limit-fields';
-import { requiredTagsOf, requiredTagsSql } from '../ledger/required-tags';
 import { limitsSql } from '../ledger/scope-rows';
-import { LIMIT_WINDOWS, type LimitTexts, ownersOf } from '../ledger/scopes';
+import { LIMIT_WINDOWS, type LimitTexts } from '../ledger/scopes';
 import { askLedger } from '../ledger/unavailable';
 import { writeAudit } from '../storage/audit';
-import { newestPage, type Page, type PageRequest, UUID } from '../storage/page';
+import { existing, idIs, newestPage, type Page, type PageRequest } from '../storage/page';
 import {
   type Account,
   type AccountChanges,
   changeAccountRow,
   naming,
+  raiseRev,
   readAccount,
+  readUntold,
   requireAccount,
   type Stores,
   unlessUnavailable,
@@ -84,13 +85,6 @@ interface NewKey extends KeyChanges {
 
 /** The stores, and the limits on creating keys. */
 type KeyMaker = Stores & { readonly keys: { readonly rates: KeyRates } };
-
-/** The settings that a key has from its account and its team besides its own. */
-interface Inherited {
-  readonly markup: string | null;
-  readonly requiredTags: readonly string[] | null;
-  readonly demands: readonly string[] | null;
-}
 
 type Marked = { readonly markup: string | null; readonly require: string | null } | undefined;
 
@@ -299,10 +293,8 @@ export async function rotateKey(
   graceSeconds: number,
   actor: string,
 ): Promise<{ readonly apiKey: string; readonly key: AccountKey }> {
-  const owner = UUID.test(keyId)
-    ? await stores.database('api_keys').where({ id: keyId }).first('account_id')
-    : undefined;
-  if (owner === undefined) throw noKey();
+  const known = stores.database('api_keys').where(idIs(keyId));
+  const owner = existing(await known.first<Pick<KeyRow, 'account_id'> | undefined>('account_id'), 'key');
   await limitKeys(stores.database, owner.account_id, stores.keys.rates);
   const apiKey = makeApiKey();
   const change = { actor, action: 'key.rotate' };
@@ -381,9 +373,7 @@ async function writeLimits(
 
 /** Counts a change of a key's budgets in the revision of the key, whose row the caller has locked. The caller then sends it with `pushKey`. */
 export async function raiseKey(transaction: Knex.Transaction, keyId: string): Promise<void> {
-  await transaction('api_keys')
-    .where({ id: keyId })
-    .update({ rev: transaction.raw('rev + 1'), changed_at: transaction.fn.now() });
+  await raiseRev(transaction, 'api_keys', { id: keyId });
 }
 
 function auditedSecret({ suffix, previous_until }: KeyRow): object {
@@ -403,15 +393,12 @@ export async function findKey(
   keyId: string,
   memberId?: string,
 ): Promise<AccountKey> {
-  const row: KeyRow | undefined = UUID.test(keyId)
-    ? await stores
-        .database('api_keys')
-        .where({ id: keyId, account_id: accountId, ...(memberId !== undefined && { member_id: memberId }) })
-        .select(stores.database.raw(KEY_COLUMNS))
-        .first()
-    : undefined;
-  if (row === undefined) throw noKey();
-  return withMoney(stores, row);
+  const row: KeyRow | undefined = await stores
+    .database('api_keys')
+    .where({ ...idIs(keyId), account_id: accountId, ...(memberId !== undefined && { member_id: memberId }) })
+    .select(stores.database.raw(KEY_COLUMNS))
+    .first();
+  return withMoney(stores, existing(row, 'key'));
 }
 
 /** Returns the start of the last call with each of these keys, by key id. Keys without calls are absent. */
@@ -497,62 +484,28 @@ export async function pushKeysOf(stores: Stores, memberId: string): Promise<void
 export async function pushKey({ database, ledger }: Stores, keyId: string): Promise<KeyRow> {
   return database.transaction(async (transaction) => {
     const row = await lockKey(transaction, keyId);
-    const { rev, name, markup, account_id: accountId } = row;
-    const { rows } = await transaction.raw<{ rows: [Inherited] }>(
-      `SELECT account.markup, ${requiredTagsSql('key')} AS "requiredTags", ${demandsSql('key')} AS demands
-       FROM api_keys AS key JOIN accounts AS account ON account.id = key.account_id WHERE key.id = :keyId`,
-      { keyId },
-    );
-    const [owner] = rows;
-    await askLedger(() =>
-      ledger.setKey({
-        accountId,
-        keyId,
-        hash: row.hash,
-        status: row.status,
-        ...limitsOfRow(row),
-        settings: {
-          rev,
-          name,
-          allowedModels: row.allowed_models ?? undefined,
-          markup: markup ?? owner.markup ?? undefined,
-          ...accessOf(row),
-          ...ownersOf({ teamId: row.team_id, memberId: row.member_id }),
-          ...requiredTagsOf(owner),
-          ...requireOf(owner),
-        },
-      }),
-    );
-    await transaction('api_keys').where({ id: keyId }).update({ told_rev: rev });
+    const [request] = await readKeyRows(transaction, 'key.id = :keyId', { keyId });
+    await askLedger(() => ledger.setKey(existing(request, 'key')));
+    await transaction('api_keys').where({ id: keyId }).update({ told_rev: row.rev });
     return row;
   });
 }
 
 /** Sends changed keys to the ledger if the process that changed them ended before it sent them. Returns the number of keys. */
 export async function tellChangedKeys(stores: Stores, olderThanMs: number): Promise<number> {
-  const rows: { id: string }[] = await stores
-    .database('api_keys')
-    .whereRaw('told_rev < rev AND changed_at < now() - make_interval(secs => ?::float8)', [olderThanMs / 1_000])
-    .orderBy('changed_at')
-    .limit(500)
-    .select('id');
-  for (const { id } of rows) await pushKey(stores, id);
-  return rows.length;
+  const ids = await readUntold(stores.database('api_keys'), 'told_rev < rev', olderThanMs, 'id');
+  for (const id of ids) await pushKey(stores, id);
+  return ids.length;
 }
 
 /** Reads a key that the caller is about to change, and locks its row. Reads the limits under the lock, so that they are the latest. @throws NOT_FOUND */
 export async function lockKey(transaction: Knex.Transaction, keyId: string): Promise<KeyRow> {
-  const row = UUID.test(keyId) ? await transaction('api_keys').where({ id: keyId }).forUpdate().first() : undefined;
-  if (row === undefined) throw noKey();
+  const row = existing(await transaction('api_keys').where(idIs(keyId)).forUpdate().first(), 'key');
   const { rows } = await transaction.raw<{ rows: Pick<KeyRow, 'limits'>[] }>(
     `SELECT ${limitsSql(':scope')} AS limits`,
     { scope: `k:${keyId}` },
   );
   return { ...row, limits: rows[0]?.limits ?? null };
-}
-
-export function noKey(): GatewayError {
-  return fail('NOT_FOUND', { message: 'The key does not exist.' });
 }
 
 async function withMoney({ calls }: Stores, row: KeyRow): Promise<AccountKey> {

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex';
 import { fail, type GatewayError } from '../base/errors';
 import { KEY_LIMIT_ROWS, type KeyLimitChanges, type KeyLimitColumns, limitsOfRow } from '../ledger/limit-fields';
-import { UUID } from '../storage/page';
+import { missing, UUID } from '../storage/page';
 
 /** What the role `member` may do with API keys: make and change its own ones in its own teams, without moving them or raising a limit. */
 
@@ -61,7 +61,7 @@ export function assertOwnKey(
   changes: WantedOwners & KeyLimitChanges & { readonly requiredTags?: unknown; readonly require?: unknown },
   memberId: string,
 ): void {
-  if (before.member_id !== memberId) throw fail('NOT_FOUND', { message: 'The key does not exist.' });
+  if (before.member_id !== memberId) throw missing('key');
   const { teamId = before.team_id, memberId: owner = memberId } = changes;
   if (teamId !== before.team_id) throw notOwn('teamId', 'only an owner or admin moves API keys');
   if (owner !== memberId) throw notOwn('memberId', 'only an owner or admin moves API keys');

@@ -3,8 +3,8 @@ import { fail } from '../base/errors';
 import { readScopeRow } from '../ledger/scope-rows';
 import { parseScope } from '../ledger/scopes';
 import { askLedger } from '../ledger/unavailable';
-import { UUID } from '../storage/page';
-import { pushAccount, type Stores } from './accounts';
+import { idIs } from '../storage/page';
+import { pushAccount, raiseRev, readUntold, type Stores } from './accounts';
 
 /** An account, a team, a member or a tag as a scope of spending, by its name in the ledger (see core/ledger/scopes.ts). API keys have their own rows. */
 interface LimitedScope {
@@ -20,9 +20,7 @@ export async function lockScope(transaction: Knex.Transaction, { accountId, scop
 
 /** Counts a change of a scope's name or limits. The caller then sends it to the ledger with `pushScope`. */
 export async function raiseScope(transaction: Knex.Transaction, scope: string): Promise<void> {
-  await transaction('scopes')
-    .where({ scope })
-    .update({ rev: transaction.raw('rev + 1'), changed_at: transaction.fn.now() });
+  await raiseRev(transaction, 'scopes', { scope });
 }
 
 /**
@@ -50,14 +48,9 @@ async function pushNewAccount(stores: Stores, transaction: Knex.Transaction, acc
 
 /** Sends changed scopes to the ledger if the process that changed them ended before it sent them. Returns the number of scopes. */
 export async function tellChangedScopes(stores: Stores, olderThanMs: number): Promise<number> {
-  const rows: { scope: string }[] = await stores
-    .database('scopes')
-    .whereRaw('told_rev < rev AND changed_at < now() - make_interval(secs => ?::float8)', [olderThanMs / 1_000])
-    .orderBy('changed_at')
-    .limit(500)
-    .select('scope');
-  for (const { scope } of rows) await pushScope(stores, scope);
-  return rows.length;
+  const scopes = await readUntold(stores.database('scopes'), 'told_rev < rev', olderThanMs, 'scope');
+  for (const scope of scopes) await pushScope(stores, scope);
+  return scopes.length;
 }
 
 /** Checks that an account has a team, which then stays until the end of the transaction. @throws NOT_FOUND that names the field */
@@ -65,13 +58,10 @@ export async function requireTeam(
   transaction: Knex.Transaction,
   { accountId, teamId, param }: { readonly accountId: string; readonly teamId: string; readonly param: string },
 ): Promise<void> {
-  const row = UUID.test(teamId)
-    ? await transaction('teams')
-        .where({ id: teamId, account_id: accountId })
-        .whereNull('deleted_at')
-        .forShare()
-        .first('id')
-    : undefined;
+  const query = transaction('teams')
+    .where({ ...idIs(teamId), account_id: accountId })
+    .whereNull('deleted_at');
+  const row = await query.forShare().first('id');
   if (row === undefined) throw fail('NOT_FOUND', { param, message: `${param}: the account has no such team.` });
 }
 
@@ -80,13 +70,10 @@ export async function requireMember(
   transaction: Knex.Transaction,
   { accountId, userId, param }: { readonly accountId: string; readonly userId: string; readonly param: string },
 ): Promise<{ readonly isActive: boolean; readonly confirmedUntil: Date | null }> {
-  const row = UUID.test(userId)
-    ? await transaction('users')
-        .where({ id: userId, account_id: accountId })
-        .whereNot({ status: 'removed' })
-        .forShare()
-        .first('status', 'confirmed_until')
-    : undefined;
+  const query = transaction('users')
+    .where({ ...idIs(userId), account_id: accountId })
+    .whereNot({ status: 'removed' });
+  const row = await query.forShare().first('status', 'confirmed_until');
   if (row === undefined) throw fail('NOT_FOUND', { param, message: `${param}: the account has no such user.` });
   return { isActive: row.status === 'active', confirmedUntil: row.confirmed_until };
 }

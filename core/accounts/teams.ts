@@ -1,8 +1,8 @@
 import type { Knex } from 'knex';
-import { fail, type GatewayError } from '../base/errors';
+import { fail } from '../base/errors';
 import { newId } from '../base/ids';
 import { writeAudit } from '../storage/audit';
-import { newestPage, type Page, type PageRequest, UUID } from '../storage/page';
+import { existing, idIs, newestPage, type Page, type PageRequest } from '../storage/page';
 import { lockAccount, naming, raiseKeysOf, requireAccount, type Stores } from './accounts';
 import { deleteBudgetsOf } from './budgets';
 import { pushKey } from './keys';
@@ -215,31 +215,17 @@ async function assertNameFree(
 }
 
 async function lockTeam(transaction: Knex.Transaction, teamId: string): Promise<TeamRow> {
-  const row = UUID.test(teamId)
-    ? await transaction<TeamRow>('teams').where({ id: teamId }).whereNull('deleted_at').forUpdate().first()
-    : undefined;
-  if (row === undefined) throw noTeam();
-  return row as TeamRow;
+  const query = transaction('teams').where(idIs(teamId)).whereNull('deleted_at');
+  return existing(await query.forUpdate().first<TeamRow | undefined>(), 'team');
 }
 
 async function readTeam(database: Knex, teamId: string): Promise<WholeTeamRow> {
-  const row = UUID.test(teamId)
-    ? await database('teams')
-        .where({ id: teamId })
-        .whereNull('deleted_at')
-        .select(database.raw(WHOLE))
-        .first<WholeTeamRow | undefined>()
-    : undefined;
-  if (row === undefined) throw noTeam();
-  return row;
+  const query = database('teams').where(idIs(teamId)).whereNull('deleted_at').select(database.raw(WHOLE));
+  return existing(await query.first<WholeTeamRow | undefined>(), 'team');
 }
 
 async function pushTeam(stores: Stores, teamId: string): Promise<void> {
   await naming({ teamId }, () => pushScope(stores, scopeOf(teamId)));
-}
-
-function noTeam(): GatewayError {
-  return fail('NOT_FOUND', { message: 'The team does not exist.' });
 }
 
 function toTeam(row: WholeTeamRow): Team {

@@ -1,8 +1,8 @@
-import { fail } from '../base/errors';
+import { invalidParam } from '../base/errors';
 import { formatUsd, parseUsd } from '../base/money';
 import { GATEWAY_TAGS, isGatewayTag, MAX_TAGS, TAG_NAME } from '../calls/tags';
 import { readDemands } from '../catalog/demands';
-import { readTime } from '../http/query';
+import { readFilter, readTime } from '../http/query';
 import { orNull, shape } from '../http/shape';
 
 /** A text that a person enters. It must not contain control characters or characters that Postgres cannot store. */
@@ -47,22 +47,13 @@ export const REQUIRED_TAGS = {
 /** Reads the names of required tags. @throws INVALID_FIELD if no call could have all of them */
 export function readRequiredTags<T extends readonly string[] | null | undefined>(names: T): T {
   if ((names ?? []).filter((name) => !isGatewayTag(name)).length <= MAX_TAGS) return names;
-  const message = `requiredTags: expected at most ${MAX_TAGS} names besides ${GATEWAY_TAGS.join(', ')}, because a call has no more`;
-  throw fail('INVALID_FIELD', { param: 'requiredTags', message });
+  const problem = `expected at most ${MAX_TAGS} names besides ${GATEWAY_TAGS.join(', ')}, because a call has no more`;
+  throw invalidParam('requiredTags', problem);
 }
 
 /** Reads an amount of USD into E8. @throws GatewayError INVALID_FIELD that names the field */
 export function readAmount(field: string, text: string): bigint {
-  return asField(field, () => parseUsd(text));
-}
-
-function asField<T>(field: string, read: () => T): T {
-  try {
-    return read();
-  } catch (error) {
-    if (!(error instanceof RangeError)) throw error;
-    throw fail('INVALID_FIELD', { param: field, message: `${field}: ${error.message}` });
-  }
+  return readFilter(field, text, parseUsd);
 }
 
 /** Formats an amount in USD; null if it is unknown, never 0. */
@@ -75,9 +66,8 @@ export const TIME = { type: 'string', maxLength: 40, 'x-expected': 'an RFC 3339 
 
 /** Reads a time in the future. @throws GatewayError INVALID_FIELD that names the field */
 export function readComingTime(field: string, text: string): Date {
-  const time = asField(field, () => readTime(text));
-  if (time.getTime() <= Date.now())
-    throw fail('INVALID_FIELD', { param: field, message: `${field}: expected a time in the future` });
+  const time = readFilter(field, text, readTime);
+  if (time.getTime() <= Date.now()) throw invalidParam(field, 'expected a time in the future');
   return time;
 }
 
@@ -93,11 +83,6 @@ export const SHOWN_REQUIRE = {
 
 /** Reads demands before they are set. @throws INVALID_FIELD */
 export function readRequire<T extends string | null | undefined>(text: T): T {
-  try {
-    if (typeof text === 'string') readDemands(text);
-    return text;
-  } catch (error) {
-    if (!(error instanceof RangeError)) throw error;
-    throw fail('INVALID_FIELD', { param: 'require', message: `require: ${error.message}` });
-  }
+  if (typeof text === 'string') readFilter('require', text, readDemands);
+  return text;
 }

@@ -1,5 +1,5 @@
 import type { AccountKey } from '../accounts/keys';
-import { fail } from '../base/errors';
+import { invalidParam } from '../base/errors';
 import { readAddressRange } from '../http/address-ranges';
 import { oneOf, orNull, shape } from '../http/shape';
 import {
@@ -103,8 +103,7 @@ interface AccessFields {
 function readAccess({ expiresAt, allowedAddresses }: AccessFields) {
   for (const [index, text] of (allowedAddresses ?? []).entries()) {
     if (readAddressRange(text) !== undefined) continue;
-    const param = `allowedAddresses[${index}]`;
-    throw fail('INVALID_FIELD', { param, message: `${param}: expected an address or a range such as 203.0.113.0/24` });
+    throw invalidParam(`allowedAddresses[${index}]`, 'expected an address or a range such as 203.0.113.0/24');
   }
   return {
     expiresAt: typeof expiresAt === 'string' ? readComingTime('expiresAt', expiresAt) : expiresAt,

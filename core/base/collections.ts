@@ -12,7 +12,7 @@ export function mapValues<T, U>(
 }
 
 /** Returns the map's value under a name. If there is none, makes and stores it first. */
-export function getOrInsert<T>(all: Map<string, T>, name: string, make: (name: string) => T): T {
+export function getOrInsert<T, K = string>(all: Map<K, T>, name: K, make: (name: K) => T): T {
   const known = all.get(name);
   if (known !== undefined) return known;
   const made = make(name);

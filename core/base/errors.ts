@@ -284,6 +284,11 @@ export function fail(code: ErrorCode | DeclaredCode, options: ErrorOptions = {})
   return new GatewayError(code, options);
 }
 
+/** Makes the error of a bad value in a request: its message begins with the name of the field. */
+export function invalidParam(param: string, problem: string): GatewayError {
+  return fail('INVALID_FIELD', { param, message: `${param}: ${problem}` });
+}
+
 /** The most characters of a message. Messages may repeat the client's input, and an answer must stay small. */
 const MAX_MESSAGE_LENGTH = 1_000;
 const MAX_PARAM_LENGTH = 200;

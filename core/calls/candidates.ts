@@ -1,5 +1,5 @@
 import type { ApiKeys, CallKey } from '../accounts/identify';
-import { fail, type GatewayError } from '../base/errors';
+import { fail, type GatewayError, invalidParam } from '../base/errors';
 import type { MaybeLater } from '../base/maybe-later';
 import {
   type Candidate,
@@ -141,10 +141,7 @@ export function refusedVersion(
   if (upstreams.length === 0 || upstreams.some((each) => takesVersion(each, version))) return undefined;
   const taken = [...new Set(upstreams.flatMap(({ versions }) => [...(versions ?? [])]))].sort();
   const param = 'anthropic-version';
-  return fail('INVALID_FIELD', {
-    param,
-    message: `${param}: expected ${taken.join(' or ')}, which the upstreams of this model take`,
-  });
+  return invalidParam(param, `expected ${taken.join(' or ')}, which the upstreams of this model take`);
 }
 
 /**

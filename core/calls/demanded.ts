@@ -14,6 +14,7 @@ import {
   readDemands,
 } from '../catalog/demands';
 import { pricesFor } from '../catalog/price';
+import { readFilter } from '../http/query';
 import type { KeySettings } from '../ledger/ledger';
 import { memberRow, REQUEST_TABLES, STORE } from '../protocols/request-tables';
 import type { Call, ExcludedUpstream, ModelRequest } from './call';
@@ -22,13 +23,7 @@ const REQUIRE = 'x-svc-require';
 
 /** Returns what a client demands of the upstreams that may serve its call; undefined for nothing. @throws INVALID_FIELD */
 export function demandsIn({ [REQUIRE]: text }: IncomingHttpHeaders): Demands | undefined {
-  if (text === undefined) return undefined;
-  try {
-    return readDemands(String(text));
-  } catch (error) {
-    if (!(error instanceof RangeError)) throw error;
-    throw fail('INVALID_FIELD', { param: REQUIRE, message: `${REQUIRE}: ${error.message}` });
-  }
+  return text === undefined ? undefined : readFilter(REQUIRE, String(text), readDemands);
 }
 
 /** Returns the demands that hold for a call: the client's own, and those of its key, which include the team's and the account's. */

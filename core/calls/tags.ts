@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
-import { fail, type GatewayError, shorten } from '../base/errors';
+import { type GatewayError, invalidParam, shorten } from '../base/errors';
 import { PLAIN_ID } from './session-ids';
 
 /** The tags that a caller gives a call, by name; docs/contract.md, section 4.2. */
@@ -40,17 +40,17 @@ export function tagsInHead(headers: IncomingHttpHeaders): CallTags | undefined {
 export function parseTags(text: string, param: string): CallTags {
   const tags: Record<string, string> = {};
   const given = text.split(',');
-  if (given.length > MAX_TAGS) throw wrong(param, `expected at most ${MAX_TAGS} tags`);
+  if (given.length > MAX_TAGS) throw invalidParam(param, `expected at most ${MAX_TAGS} tags`);
   for (const each of given) {
     const tag = each.trim();
     const at = tag.indexOf('=');
     const shown = JSON.stringify(shorten(tag, MAX_SHOWN_LENGTH));
-    if (at === -1) throw wrong(param, `expected tags such as project=alpha,customer=4711, found ${shown}`);
+    if (at === -1) throw invalidParam(param, `expected tags such as project=alpha,customer=4711, found ${shown}`);
     const name = tag.slice(0, at);
-    if (!NAME.test(name)) throw wrong(param, `${shown}: expected a name of ${NAME_EXPECTED}`);
-    if (isGatewayTag(name)) throw wrong(param, `the gateway itself sets the tag ${name}`);
-    if (Object.hasOwn(tags, name)) throw wrong(param, `the tag ${name} is given twice`);
-    if (at === tag.length - 1) throw wrong(param, `the tag ${name} has no value`);
+    if (!NAME.test(name)) throw invalidParam(param, `${shown}: expected a name of ${NAME_EXPECTED}`);
+    if (isGatewayTag(name)) throw invalidParam(param, `the gateway itself sets the tag ${name}`);
+    if (Object.hasOwn(tags, name)) throw invalidParam(param, `the tag ${name} is given twice`);
+    if (at === tag.length - 1) throw invalidParam(param, `the tag ${name} has no value`);
     tags[name] = tagValue(tag.slice(at + 1));
   }
   return tags;
@@ -82,7 +82,7 @@ export function missingTag(
 ): GatewayError | undefined {
   const name = required?.find((each) => tags === undefined || !` ${tags}`.includes(` ${each}=`));
   if (name === undefined) return undefined;
-  return wrong(
+  return invalidParam(
     TAGS_HEADER,
     `this key requires the tag ${name}; ${isGatewayTag(name) ? HOW[name] : `send it as ${name}=…`}`,
   );
@@ -94,7 +94,3 @@ const HOW: Readonly<Record<GatewayTag, string>> = {
   end_user: 'send metadata.user_id, safety_identifier or user in the body',
   session: 'send the header x-session-id',
 };
-
-function wrong(param: string, problem: string): GatewayError {
-  return fail('INVALID_FIELD', { param, message: `${param}: ${problem}` });
-}

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
-import { fail } from '../base/errors';
+import { invalidParam } from '../base/errors';
 
 /** Returns the entity tag of an answer that has no version number: a hash of its content. */
 export function contentTag(content: string | Buffer): string {
@@ -22,9 +22,6 @@ export function readIfMatch({ headers }: IncomingMessage): readonly number[] | u
   return text.split(',').map((part) => {
     const version = /^\s*"(\d{1,9})"\s*$/.exec(part)?.[1];
     if (version !== undefined) return Number(version);
-    throw fail('INVALID_FIELD', {
-      param: 'If-Match',
-      message: 'If-Match: expected the ETag that an earlier answer returned',
-    });
+    throw invalidParam('If-Match', 'expected the ETag that an earlier answer returned');
   });
 }

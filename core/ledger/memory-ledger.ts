@@ -1,4 +1,5 @@
 import { getHeapStatistics } from 'node:v8';
+import { getOrInsert } from '../base/collections';
 import { newId } from '../base/ids';
 import { MAX_AMOUNT_E8 } from '../base/money';
 import { assertAmount, assertLimits, holdWithin, repeatOpen, smallest } from './amount';
@@ -806,10 +807,7 @@ export class MemoryLedger implements Ledger {
   }
 
   #deadlinesOf(accountId: string): Map<string, number> {
-    const shard = shardOf(accountId);
-    const deadlines = this.#deadlines.get(shard) ?? new Map<string, number>();
-    this.#deadlines.set(shard, deadlines);
-    return deadlines;
+    return getOrInsert(this.#deadlines, shardOf(accountId), () => new Map<string, number>());
   }
 
   protected keyOf({ accountId, keyId }: Payer): MemoryKey | undefined {

@@ -1,25 +1,22 @@
 import type { Knex } from 'knex';
+import { getOrInsert } from '../base/collections';
 import { withoutTimeLimit } from '../storage/silent-connections';
-import { demandsSql, requireOf } from './joined-demands';
-import { type AccessColumns, accessOf } from './key-access';
+import { readKeyRows } from './key-rows';
 import {
   type AccountSnapshot,
   type AccountStatus,
   CLOSED_MS,
   type ClosedEntry,
   type EntryKind,
-  type KeySnapshot,
-  type KeyStatus,
   type Ledger,
   type OpenHold,
   type PaidIntent,
+  type SetKeyRequest,
 } from './ledger';
-import { type KeyLimitColumns, LIMIT_COLUMNS, limitsOfRow } from './limit-fields';
 import { resendCredits } from './outbox/credits';
 import { findWaiting, lockAllShards, type ShipOptions, shipShards } from './outbox/ship';
-import { requiredTagsOf, requiredTagsSql } from './required-tags';
-import { limitsSql, readScopeSpending, readScopes } from './scope-rows';
-import { NO_SPENDING, ownersOf, type Spending, scopesOf, tagOf } from './scopes';
+import { readScopeSpending, readScopes } from './scope-rows';
+import { NO_SPENDING, scopesOf, tagOf } from './scopes';
 
 /** How many accounts recovery reads at once, with their recently closed reservations. */
 const ACCOUNTS_AT_ONCE = 100;
@@ -130,10 +127,12 @@ async function readAccounts(trx: Knex, after: string): Promise<readonly AccountR
   return rows;
 }
 
+const OF_ACCOUNTS = 'key.account_id IN (SELECT value::uuid FROM jsonb_array_elements_text(:ids::jsonb))';
+
 async function readSnapshots(trx: Knex, accounts: readonly AccountRow[]): Promise<readonly AccountSnapshot[]> {
   const accountIds = accounts.map(({ id }) => id);
   const ids = JSON.stringify(accountIds);
-  const keyRows = await readKeys(trx, ids);
+  const keyRows = await readKeyRows(trx, OF_ACCOUNTS, { ids });
   const scopeRows = await readScopes(trx, accountIds);
   const spending = await readScopeSpending(trx, [
     ...accountIds.map((id) => `a:${id}`),
@@ -142,7 +141,7 @@ async function readSnapshots(trx: Knex, accounts: readonly AccountRow[]): Promis
     ...keyRows.map(({ keyId }) => `k:${keyId}`),
   ]);
   const spentBy = (scope: string) => spending.get(scope) ?? NO_SPENDING;
-  const keys = groupByAccount(keyRows.map((row) => toKey(row, spentBy(`k:${row.keyId}`))));
+  const keys = groupByAccount(keyRows.map((row) => ({ ...row, spending: spentBy(`k:${row.keyId}`) })));
   const scopes = groupByAccount(scopeRows.map((row) => ({ ...row, spending: spentBy(row.scope) })));
   const paid = await readIntents(trx, ids);
   const intents = new Map(paid.map((row) => [row.rid, toIntent(row)]));
@@ -159,57 +158,6 @@ async function readSnapshots(trx: Knex, accounts: readonly AccountRow[]): Promis
     closed: (closed.get(id) ?? []).map((row) => ({ ...toClosed(row), intent: intents.get(row.rid) })),
     open: open.get(id) ?? [],
   }));
-}
-
-interface KeyRow extends KeyLimitColumns, AccessColumns {
-  readonly accountId: string;
-  readonly keyId: string;
-  readonly name: string;
-  readonly status: KeyStatus;
-  readonly rev: number;
-  readonly allowedModels: readonly string[] | null;
-  readonly markup: string | null;
-  readonly teamId: string | null;
-  readonly memberId: string | null;
-  readonly requiredTags: readonly string[] | null;
-  readonly demands: readonly string[] | null;
-}
-
-async function readKeys(trx: Knex, accountIds: string): Promise<readonly KeyRow[]> {
-  const { rows } = await trx.raw<{ rows: KeyRow[] }>(
-    `SELECT key.account_id::text AS "accountId", key.id::text AS "keyId", key.name, key.hash, key.status,
-            ${LIMIT_COLUMNS.map((column) => `key.${column}`).join(', ')}, ${limitsSql("'k:' || key.id")} AS limits,
-            key.rev, key.allowed_models AS "allowedModels", coalesce(key.markup, owner.markup) AS markup,
-            key.expires_at, key.team_id, key.member_until, key.allowed_addresses, key.previous_hash, key.previous_until,
-            key.team_id::text AS "teamId", key.member_id::text AS "memberId", ${requiredTagsSql('key')} AS "requiredTags",
-            ${demandsSql('key')} AS demands
-     FROM api_keys AS key
-     JOIN jsonb_array_elements_text(:accountIds::jsonb) AS account ON key.account_id = account.value::uuid
-     JOIN accounts AS owner ON owner.id = key.account_id`,
-    { accountIds },
-  );
-  return rows;
-}
-
-function toKey(row: KeyRow, spending: Spending): KeySnapshot {
-  return {
-    accountId: row.accountId,
-    keyId: row.keyId,
-    hash: row.hash,
-    status: row.status,
-    ...limitsOfRow(row),
-    settings: {
-      rev: row.rev,
-      name: row.name,
-      allowedModels: row.allowedModels ?? undefined,
-      markup: row.markup ?? undefined,
-      ...accessOf(row),
-      ...ownersOf(row),
-      ...requiredTagsOf(row),
-      ...requireOf(row),
-    },
-    spending,
-  };
 }
 
 interface ClosedRow {
@@ -281,7 +229,7 @@ function toIntent({ requestId, key, body }: IntentRow): PaidIntent {
 async function readStillOpen(
   trx: Knex,
   accounts: readonly AccountRow[],
-  keys: ReadonlyMap<string, KeyRow>,
+  keys: ReadonlyMap<string, SetKeyRequest>,
 ): Promise<readonly OpenHold[]> {
   const holds = await readOpenHolds(
     trx,
@@ -299,7 +247,7 @@ async function readStillOpen(
     .filter(({ rid }) => !closed.has(rid))
     .map((hold) => {
       const key = keys.get(hold.keyId);
-      return { ...hold, scopes: key === undefined ? '' : scopesOf(ownersOf(key)) };
+      return { ...hold, scopes: key === undefined ? '' : scopesOf(key.settings) };
     });
 }
 
@@ -309,11 +257,7 @@ function toClosed({ rid, kind, keyId, amount, shortfall }: ClosedRow): ClosedEnt
 
 function groupByAccount<T extends { readonly accountId: string }>(rows: readonly T[]): ReadonlyMap<string, T[]> {
   const groups = new Map<string, T[]>();
-  for (const row of rows) {
-    const group = groups.get(row.accountId);
-    if (group === undefined) groups.set(row.accountId, [row]);
-    else group.push(row);
-  }
+  for (const row of rows) getOrInsert<T[]>(groups, row.accountId, () => []).push(row);
   return groups;
 }
 

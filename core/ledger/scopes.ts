@@ -22,9 +22,12 @@ export type SpendingLimits = { readonly [W in LimitWindow]?: bigint | undefined 
 /** Limits as rows of Postgres have them: E8 as texts by window, because JSON has no exact large numbers. */
 export type LimitTexts = { readonly [W in LimitWindow]?: string };
 
-const SCOPE_KINDS = { a: 'account', t: 'team', m: 'member', g: 'tag', k: 'key' } as const;
+/** The kinds of scopes, each with the first letter of its scopes' names. */
+export const SCOPE_LETTERS = { account: 'a', team: 't', member: 'm', key: 'k', tag: 'g' } as const;
 
-export type ScopeKind = (typeof SCOPE_KINDS)[keyof typeof SCOPE_KINDS];
+export type ScopeKind = keyof typeof SCOPE_LETTERS;
+
+export const SCOPE_KINDS = Object.keys(SCOPE_LETTERS) as readonly ScopeKind[];
 
 /** What a scope has spent, in E8. */
 export interface Spending {
@@ -98,7 +101,7 @@ export function chainOf(accountId: string, scopes: string, keyId: string): reado
 
 /** Returns the kind and id that the name of a scope has. */
 export function parseScope(name: string): { readonly kind: ScopeKind; readonly id: string } {
-  return { kind: SCOPE_KINDS[name[0] as keyof typeof SCOPE_KINDS], id: name.slice(2) };
+  return { kind: SCOPE_KINDS.find((kind) => SCOPE_LETTERS[kind] === name[0]) as ScopeKind, id: name.slice(2) };
 }
 
 /** Returns the name of a tag's scope. */

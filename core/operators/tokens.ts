@@ -3,7 +3,7 @@ import { displayParts, hashApiKey, makeOperatorToken } from '../accounts/key-for
 import { fail } from '../base/errors';
 import { newId } from '../base/ids';
 import { writeAudit } from '../storage/audit';
-import { newestPage, type Page, type PageRequest, UUID } from '../storage/page';
+import { idIs, newestPage, type Page, type PageRequest } from '../storage/page';
 import type { OperatorRole } from './roles';
 
 /** A named operator token, without its secret. */
@@ -69,10 +69,9 @@ export async function listOperatorTokens(database: Knex, asked: PageRequest): Pr
 
 /** Revokes a token. Once it resolves, every node refuses the token. Safe to repeat. @throws NOT_FOUND */
 export async function revokeOperatorToken(database: Knex, id: string, actor: string): Promise<OperatorToken> {
-  if (!UUID.test(id)) throw noToken();
   return database.transaction(async (transaction) => {
-    const before = await transaction<TokenRow>('operator_tokens').where({ id }).forUpdate().first();
-    if (before === undefined) throw noToken();
+    const before = await transaction<TokenRow>('operator_tokens').where(idIs(id)).forUpdate().first();
+    if (before === undefined) throw fail('NOT_FOUND', { message: 'No operator token has this id.' });
     if (before.revoked_at !== null) return toToken(before);
     const row: TokenRow = { ...before, revoked_at: new Date() };
     await transaction('operator_tokens').where({ id }).update({ revoked_at: row.revoked_at });
@@ -102,8 +101,4 @@ function toToken(row: TokenRow): OperatorToken {
     revokedAt: row.revoked_at ?? undefined,
     lastUsedAt: row.last_used_at ?? undefined,
   };
-}
-
-function noToken() {
-  return fail('NOT_FOUND', { message: 'No operator token has this id.' });
 }

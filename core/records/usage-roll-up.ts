@@ -5,9 +5,6 @@ import { type Loop, onFirstFailure, startLoop } from '../base/loop';
 interface UsageRollUpOptions {
   readonly database: Knex;
   readonly log: Logger;
-  readonly everyMs?: number;
-  readonly youngerMs?: number;
-  readonly atOnceMs?: number;
 }
 
 /**
@@ -22,18 +19,12 @@ const LOOK_EVERY_MS = 10_000;
 const RECORDS_AT_ONCE = 10_000;
 
 /** Repeatedly adds newer usage records to `usage_sums` (migrations/0003-usage-records.ts). Returns the loop, which the caller stops. */
-export function startUsageRollUp({
-  database,
-  log,
-  everyMs = LOOK_EVERY_MS,
-  youngerMs = YOUNGER_MS,
-  atOnceMs = AT_ONCE_MS,
-}: UsageRollUpOptions): Loop {
+export function startUsageRollUp({ database, log }: UsageRollUpOptions): Loop {
   const look = async (signal: AbortSignal) => {
     const { rows } = await database.raw<{ rows: { wanted: Date }[] }>(
       `SELECT now() - make_interval(secs => :younger::float8) AS wanted FROM usage_summed
        WHERE until < now() - make_interval(secs => :older::float8)`,
-      { younger: youngerMs / 1_000, older: (youngerMs + atOnceMs) / 1_000 },
+      { younger: YOUNGER_MS / 1_000, older: (YOUNGER_MS + AT_ONCE_MS) / 1_000 },
     );
     for (const { wanted } of rows) while (!signal.aborted && (await sumSomeUntil(database, wanted)));
   };
@@ -43,7 +34,7 @@ export function startUsageRollUp({
       'hourly sums of usage cannot be updated; totals are read from the usage records meanwhile',
     ),
   );
-  return startLoop(look, { everyMs, atRestMs: 60_000, whenFailed });
+  return startLoop(look, { everyMs: LOOK_EVERY_MS, atRestMs: 60_000, whenFailed });
 }
 
 /** Sums at most `most` records from before the time `wanted`. Returns whether more records from before that time remain. */

@@ -5,7 +5,7 @@ import { requireTeam } from '../accounts/scopes';
 import { fail, type GatewayError } from '../base/errors';
 import { newId } from '../base/ids';
 import { writeAudit } from '../storage/audit';
-import { newestPage, type Page, type PageRequest, UUID } from '../storage/page';
+import { idIs, newestPage, type Page, type PageRequest } from '../storage/page';
 import { type Changer, type MemberRole, requireOwnerFor } from './member-roles';
 import { hashPassword } from './password';
 import { hashToken } from './sessions';
@@ -99,9 +99,8 @@ export async function deleteInvitation(
   { actor, ...by }: Changer,
 ): Promise<Invitation> {
   return database.transaction(async (transaction) => {
-    const [row]: InvitationRow[] = UUID.test(invitationId)
-      ? await transaction('invitations').where({ id: invitationId }).delete().returning('*')
-      : [];
+    const query = transaction('invitations').where(idIs(invitationId));
+    const [row]: InvitationRow[] = await query.delete().returning('*');
     if (row === undefined) throw fail('NOT_FOUND', { message: 'The invitation does not exist, or it was accepted.' });
     await noteWithdrawn(transaction, row, { actor, ...by });
     return toInvitation(row);

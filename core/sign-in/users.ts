@@ -3,7 +3,7 @@ import { lockAccount, requireAccount } from '../accounts/accounts';
 import { fail, type GatewayError } from '../base/errors';
 import { newId } from '../base/ids';
 import { writeAudit } from '../storage/audit';
-import { decodeIdCursor, type Page, type PageRequest, toPage, UUID } from '../storage/page';
+import { existing, idIs, missing, newestPage, type Page, type PageRequest } from '../storage/page';
 import { type Changer, type MemberRole, requireOwnerFor } from './member-roles';
 import { hashPassword, verifyPassword } from './password';
 
@@ -116,27 +116,20 @@ export async function insertUser(
 export async function listUsers(
   database: Knex,
   accountId: string,
-  { limit, cursor }: PageRequest,
+  asked: PageRequest,
   memberId?: string,
 ): Promise<Page<User>> {
   await requireAccount(database, accountId);
   const query = database<UserRow>('users')
     .where({ account_id: accountId, ...(memberId !== undefined && { id: memberId }) })
-    .whereNot({ status: 'removed' })
-    .orderBy('id', 'desc')
-    .limit(limit + 1);
-  const after = decodeIdCursor(cursor);
-  const rows: UserRow[] = await (after === undefined ? query : query.where('id', '<', after));
-  return toPage(rows, limit, (row) => [row.id], toUser);
+    .whereNot({ status: 'removed' });
+  return newestPage(query, asked, async (row: UserRow) => toUser(row));
 }
 
 /** Returns a user. @throws NOT_FOUND if the user does not exist or was removed */
 export async function findUser(database: Knex, userId: string): Promise<User> {
-  const row = UUID.test(userId)
-    ? await database<UserRow>('users').where({ id: userId }).whereNot({ status: 'removed' }).first()
-    : undefined;
-  if (row === undefined) throw noUser();
-  return toUser(row);
+  const query = database<UserRow>('users').where(idIs(userId)).whereNot({ status: 'removed' });
+  return toUser(existing(await query.first(), 'user'));
 }
 
 /**
@@ -153,7 +146,7 @@ export async function updateUser(
     password === undefined ? {} : { password_hash: await hashPassword(password), password_changed_at: new Date() };
   return database.transaction(async (transaction) => {
     const before = role === undefined ? await lockUser(transaction, userId) : await lockMember(transaction, userId);
-    if (before.status === 'removed') throw noUser();
+    if (before.status === 'removed') throw missing('user');
     const changes = { ...renewed, status: status ?? before.status, role: role ?? before.role };
     const isOtherRole = changes.role !== before.role;
     if (isOtherRole) requireOwnerFor(by, before.role, changes.role);
@@ -178,11 +171,9 @@ export async function updateUser(
 
 /** Reads a user that the caller is about to change, and locks the user's row. @throws NOT_FOUND if the user does not exist or was removed */
 export async function lockUser(transaction: Knex.Transaction, userId: string): Promise<UserRow> {
-  const row = UUID.test(userId)
-    ? await transaction<UserRow>('users').where({ id: userId }).forUpdate().first()
-    : undefined;
-  if (row === undefined || row.status === 'removed') throw noUser();
-  return row as UserRow;
+  const row = await lockRow(transaction, userId);
+  if (row.status === 'removed') throw missing('user');
+  return row;
 }
 
 /**
@@ -190,14 +181,15 @@ export async function lockUser(transaction: Knex.Transaction, userId: string): P
  * cannot each take the other's owner away. @throws NOT_FOUND
  */
 export async function lockMember(transaction: Knex.Transaction, userId: string): Promise<UserRow> {
-  const found = UUID.test(userId)
-    ? await transaction<UserRow>('users').where({ id: userId }).first('account_id')
-    : undefined;
-  if (found === undefined) throw noUser();
-  await lockAccount(transaction, found.account_id);
-  const row = await transaction<UserRow>('users').where({ id: userId }).forUpdate().first();
-  if (row === undefined) throw noUser();
-  return row as UserRow;
+  const query = transaction('users').where(idIs(userId));
+  const user = existing(await query.first<Pick<UserRow, 'account_id'> | undefined>('account_id'), 'user');
+  await lockAccount(transaction, user.account_id);
+  return lockRow(transaction, userId);
+}
+
+async function lockRow(transaction: Knex.Transaction, userId: string): Promise<UserRow> {
+  const query = transaction('users').where(idIs(userId));
+  return existing(await query.forUpdate().first<UserRow | undefined>(), 'user');
 }
 
 /** Checks that an account keeps an active owner without this user. The caller has locked the account. @throws CONFLICT */
@@ -240,10 +232,6 @@ export async function findBySignIn(database: Knex, email: string, password: stri
 /** Returns an e-mail address in its canonical form, however it is written. Replaces NUL, which Postgres rejects and no address contains. */
 export function canonicalEmail(email: string): string {
   return email.replaceAll('\0', '\ufffd').normalize('NFC').toLowerCase();
-}
-
-function noUser(): GatewayError {
-  return fail('NOT_FOUND', { message: 'The user does not exist.' });
 }
 
 export function toUser(row: UserRow): User {

@@ -1,6 +1,6 @@
 import { createHash, type Hash } from 'node:crypto';
 import { setImmediate as othersRun } from 'node:timers/promises';
-import { fail, type GatewayError } from '../base/errors';
+import { fail, type GatewayError, invalidParam } from '../base/errors';
 import type { BodyEdit } from '../catalog/upstream';
 import { TopLevelMembers } from '../http/json-members';
 import { JsonError, JsonScanner } from '../http/json-scanner';
@@ -43,10 +43,7 @@ export async function readFrame(frame: Buffer): Promise<ReadFrame> {
   if (textOf('type') !== CREATE) throw otherType();
   const eventId = textOf('event_id');
   if (places.has('event_id') && eventId === undefined)
-    throw fail('INVALID_FIELD', {
-      param: 'event_id',
-      message: `event_id: expected a string of less than ${SHORT_TEXT_BYTES} bytes`,
-    });
+    throw invalidParam('event_id', `expected a string of less than ${SHORT_TEXT_BYTES} bytes`);
   const body = applyBodyEdits({ chunks: [frame], byteLength: frame.length, members: places }, AS_BODY);
   return { body, identity: { eventId, hash: digest.digest('base64url') } };
 }
@@ -68,10 +65,7 @@ async function membersOf(frame: Buffer, digest: Hash): Promise<TopLevelMembers> 
   }
   if (!members.isObject) throw fail('INVALID_FIELD', { message: 'The frame is not a JSON object.' });
   if (members.repeated !== undefined)
-    throw fail('INVALID_FIELD', {
-      param: members.repeated,
-      message: `${members.repeated}: the frame contains this member more than once`,
-    });
+    throw invalidParam(members.repeated, 'the frame contains this member more than once');
   return members;
 }
 
@@ -84,10 +78,7 @@ function shortText(json: Buffer): string | undefined {
 }
 
 function otherType(): GatewayError {
-  return fail('INVALID_FIELD', {
-    param: 'type',
-    message: `type: expected ${CREATE}. To cancel a response, close the WebSocket.`,
-  });
+  return invalidParam('type', `expected ${CREATE}. To cancel a response, close the WebSocket.`);
 }
 
 const TYPE_FIRST = /^\s*\{\s*"type"\s*:\s*"([^"\\]{0,100})"/;

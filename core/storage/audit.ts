@@ -1,6 +1,6 @@
 import type { Knex } from 'knex';
 import { newId } from '../base/ids';
-import { decodeIdCursor, type Page, type PageRequest, toPage } from './page';
+import { newestPage, type Page, type PageRequest } from './page';
 
 /** The actor of every change made with ADMIN_TOKEN. */
 export const ADMIN = 'admin';
@@ -51,24 +51,14 @@ interface AuditFilters {
 export async function listAudit(
   database: Knex,
   { subject, actor, action, from, to }: AuditFilters,
-  { limit, cursor }: PageRequest,
+  asked: PageRequest,
 ): Promise<Page<AuditRow>> {
-  const query = database('audit_log')
-    .select('id', 'created_at as createdAt', 'actor', 'action', 'subject', 'before', 'after')
-    .orderBy('id', 'desc')
-    .limit(limit + 1);
-  const after = decodeIdCursor(cursor);
-  if (after !== undefined) query.where('id', '<', after);
+  const columns = ['id', 'created_at as createdAt', 'actor', 'action', 'subject', 'before', 'after'];
+  const query = database('audit_log').select(columns);
   for (const [column, value] of Object.entries({ subject, actor, action })) {
     if (value !== undefined) query.where(column, value);
   }
   if (from !== undefined) query.where('created_at', '>=', from);
   if (to !== undefined) query.where('created_at', '<', to);
-  const rows: AuditRow[] = await query;
-  return toPage(
-    rows,
-    limit,
-    (row) => [row.id],
-    (row) => row,
-  );
+  return newestPage(query, asked, async (row: AuditRow) => row);
 }

@@ -1,5 +1,6 @@
 import type { Knex } from 'knex';
-import { fail } from '../base/errors';
+import { fail, type GatewayError, invalidParam } from '../base/errors';
+import { parseJson } from '../base/parse-json';
 
 /** One page of a list, with the cursor of the next page; null at the end. */
 export interface Page<T> {
@@ -50,14 +51,14 @@ export function encodeCursor(key: readonly string[]): string {
  * not match its pattern.
  */
 export function decodeCursor(cursor: string, shape: readonly Pick<RegExp, 'test'>[]): readonly string[] {
-  const key = parse(Buffer.from(cursor, 'base64url').toString('utf8'));
+  const key = parseJson(Buffer.from(cursor, 'base64url').toString('utf8'));
   if (Array.isArray(key) && key.length === shape.length) {
     const parts: unknown[] = key;
     if (shape.every((pattern, index) => typeof parts[index] === 'string' && pattern.test(parts[index]))) {
       return parts as string[];
     }
   }
-  throw fail('INVALID_FIELD', { param: 'cursor', message: 'cursor: expected the nextCursor of a previous page' });
+  throw invalidParam('cursor', 'expected the nextCursor of a previous page');
 }
 
 /** Decodes the cursor of a list in the order of its UUIDv7 ids. */
@@ -67,10 +68,18 @@ export function decodeIdCursor(cursor: string | undefined): string | undefined {
 
 export const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
+/** Returns the condition of the row with an id. No row meets it if the text is no id. */
+export function idIs(text: string): { readonly id: string } {
+  return { id: UUID.test(text) ? text : '00000000-0000-0000-0000-000000000000' };
+}
+
+/** Returns what a query has found. `what` names it in the error. @throws NOT_FOUND */
+export function existing<T>(row: T | undefined, what: string): T {
+  if (row === undefined) throw missing(what);
+  return row;
+}
+
+/** Returns the error for something that does not exist, or that the caller may not see. */
+export function missing(what: string): GatewayError {
+  return fail('NOT_FOUND', { message: `The ${what} does not exist.` });
 }

@@ -1,9 +1,8 @@
 import type { Knex } from 'knex';
-import { fail } from '../base/errors';
 import { newId } from '../base/ids';
 import { showFeedEvent } from '../events/event';
 import { announceDeliveries } from '../events/raise';
-import { newestPage, type Page, type PageRequest, UUID } from '../storage/page';
+import { existing, idIs, newestPage, type Page, type PageRequest } from '../storage/page';
 import { audit, lockWebhook, requireWebhook, type WebhookName } from './webhooks';
 
 export const DELIVERY_STATUSES = ['pending', 'delivered', 'failed'] as const;
@@ -81,15 +80,15 @@ export function redeliver(
   return database.transaction(async (transaction) => {
     const { id: webhookId } = await lockWebhook(transaction, name);
     const of = transaction('webhook_deliveries').where({ webhook_id: webhookId });
-    const [row] = await of
-      .where('id', UUID.test(deliveryId) ? deliveryId : null)
+    const [changed] = await of
+      .where(idIs(deliveryId))
       .update({
         place: transaction.raw("CASE WHEN status = 'pending' THEN place END"),
         status: 'pending',
         next_at: transaction.fn.now(),
       })
       .returning<DeliveryRow[]>('*');
-    if (row === undefined) throw fail('NOT_FOUND', { message: 'The delivery does not exist.' });
+    const row = existing(changed, 'delivery');
     await audit(transaction, { actor, action: 'webhook.redeliver' }, webhookId, { after: { deliveryId } });
     await announceDeliveries(transaction);
     return toDelivery(row);

@@ -101,7 +101,9 @@ export async function releaseWebhook(database: Knex, { webhookId, claim }: Webho
 
 interface NextRow extends Omit<DueDelivery, 'body'> {
   readonly body: string | null;
-  readonly event: { readonly sequence: bigint; readonly created_at: Date; readonly data: object } | null;
+  readonly sequence: bigint;
+  readonly at: Date;
+  readonly data: object | null;
 }
 
 /** Returns the delivery that is due at a claimed webhook, and extends the claim. Returns undefined if none is, or if the claim is lost. */
@@ -109,7 +111,7 @@ export async function nextDelivery(
   database: Knex,
   { webhookId, claim }: WebhookClaim,
 ): Promise<DueDelivery | undefined> {
-  const { rows } = await database.raw<{ rows: (NextRow & { sequence: bigint; at: Date; data: object | null })[] }>(
+  const { rows } = await database.raw<{ rows: NextRow[] }>(
     `WITH webhook AS (
        UPDATE webhooks SET claimed_until = ${claimEnd()} WHERE id = :webhookId AND claim = :claim RETURNING *)
      SELECT webhook.id::text AS "webhookId", webhook.account_id::text AS "accountId", url, secrets,

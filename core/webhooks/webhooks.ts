@@ -1,11 +1,11 @@
 import type { Knex } from 'knex';
 import { lockAccount, requireAccount } from '../accounts/accounts';
-import { fail, type GatewayError } from '../base/errors';
+import { fail, invalidParam } from '../base/errors';
 import { newId } from '../base/ids';
 import type { AccountEventType } from '../events/event';
 import { announceDeliveries } from '../events/raise';
 import { type AuditEntry, writeAudit } from '../storage/audit';
-import { newestPage, type Page, type PageRequest, UUID } from '../storage/page';
+import { existing, idIs, newestPage, type Page, type PageRequest } from '../storage/page';
 import { webhookUrlProblem } from './address';
 import { makeSecret, rotated, type WebhookSecret } from './signature';
 
@@ -92,7 +92,7 @@ async function assertRoom(transaction: Knex.Transaction, accountId: string): Pro
 /** @throws INVALID_FIELD */
 function checkUrl(url: string, { allowPrivate }: WebhookRules): void {
   const problem = webhookUrlProblem(url, allowPrivate);
-  if (problem !== undefined) throw fail('INVALID_FIELD', { param: 'url', message: `url: ${problem}` });
+  if (problem !== undefined) throw invalidParam('url', problem);
 }
 
 /** Lists the webhooks of an account, newest first. @throws NOT_FOUND */
@@ -166,29 +166,17 @@ export function rotateWebhook(
 
 /** Locks a webhook that the caller changes. @throws NOT_FOUND */
 export async function lockWebhook(transaction: Knex.Transaction, name: WebhookName): Promise<WebhookRow> {
-  const row = await webhookQuery(transaction, name)?.forNoKeyUpdate().first();
-  if (row === undefined) throw noWebhook();
-  return row;
+  return existing(await webhookQuery(transaction, name).forNoKeyUpdate().first(), 'webhook');
 }
 
 /** Checks that a webhook exists. @throws NOT_FOUND */
 export async function requireWebhook(database: Knex, name: WebhookName): Promise<void> {
-  if ((await webhookQuery(database, name)?.first()) === undefined) throw noWebhook();
+  existing(await webhookQuery(database, name).first(), 'webhook');
 }
 
-function webhookQuery(
-  database: Knex,
-  { webhookId, accountId }: WebhookName,
-): Knex.QueryBuilder<WebhookRow> | undefined {
-  if (!UUID.test(webhookId)) return undefined;
-  return database<WebhookRow>('webhooks').where({
-    id: webhookId,
-    ...(accountId !== undefined && { account_id: accountId }),
-  });
-}
-
-function noWebhook(): GatewayError {
-  return fail('NOT_FOUND', { message: 'The webhook does not exist.' });
+function webhookQuery(database: Knex, { webhookId, accountId }: WebhookName): Knex.QueryBuilder<WebhookRow> {
+  const ofAccount = accountId !== undefined && { account_id: accountId };
+  return database<WebhookRow>('webhooks').where({ ...idIs(webhookId), ...ofAccount });
 }
 
 /** Writes a change of a webhook to the audit log. */

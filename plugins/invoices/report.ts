@@ -1,4 +1,4 @@
-import { fail } from '../../core/base/errors';
+import { invalidParam } from '../../core/base/errors';
 import { E14_PER_E8 } from '../../core/base/money';
 import type { Meter } from '../../core/catalog/usage';
 import { reader } from '../../core/http/query';
@@ -37,10 +37,7 @@ export function daysOf({ from, to }: { from?: string | undefined; to?: string | 
   const first = from ?? last;
   const days = (Date.parse(last) - Date.parse(first)) / DAY_MS + 1;
   if (days < 1 || days > MAX_REPORT_DAYS)
-    throw fail('INVALID_FIELD', {
-      param: 'to',
-      message: `to: expected \`from\` or a later day, at most ${MAX_REPORT_DAYS - 1} days later`,
-    });
+    throw invalidParam('to', `expected \`from\` or a later day, at most ${MAX_REPORT_DAYS - 1} days later`);
   return { from: first, to: last };
 }
 

@@ -1,4 +1,4 @@
-import { fail } from '../../core/base/errors';
+import { invalidParam } from '../../core/base/errors';
 import type { Catalog, Model } from '../../core/catalog/catalog';
 import { type Filters, integerReader, type Reader, reader, readFilter, readText } from '../../core/http/query';
 
@@ -19,7 +19,7 @@ export function readModelsQuery(query: URLSearchParams): Filters<typeof MODELS_Q
   const read: Record<string, unknown> = {};
   for (const [name, each] of Object.entries(MODELS_QUERY)) {
     const [text, ...others] = query.getAll(name);
-    if (others.length > 0) throw wrong(name, 'is given twice');
+    if (others.length > 0) throw invalidParam(name, 'is given twice');
     if (text !== undefined) read[name] = readFilter(name, text, each as Reader<unknown>);
   }
   return read as Filters<typeof MODELS_QUERY>;
@@ -40,7 +40,8 @@ export function pageOfModels<T>(
   { limit = Number.POSITIVE_INFINITY, after_id: after, before_id: before }: Partial<Filters<typeof MODELS_QUERY>>,
   show: (model: Model) => T | undefined,
 ): ModelPage<T> {
-  if (after !== undefined && before !== undefined) throw wrong('before_id', 'expected either after_id or before_id');
+  if (after !== undefined && before !== undefined)
+    throw invalidParam('before_id', 'expected either after_id or before_id');
   const isBackwards = before !== undefined;
   const from = after === undefined ? 0 : placeOf(catalog, 'after_id', after) + 1;
   const to = before === undefined ? undefined : placeOf(catalog, 'before_id', before);
@@ -58,10 +59,6 @@ export function pageOfModels<T>(
 function placeOf({ models, find }: Pick<Catalog, 'models' | 'find'>, name: string, id: string): number {
   const lookup = find(id);
   const place = 'found' in lookup ? models.indexOf(lookup.found) : -1;
-  if (place === -1) throw wrong(name, 'expected the id of a model');
+  if (place === -1) throw invalidParam(name, 'expected the id of a model');
   return place;
-}
-
-function wrong(name: string, message: string) {
-  return fail('INVALID_FIELD', { param: name, message: `${name}: ${message}` });
 }

@@ -1,4 +1,4 @@
-import { type ErrorOptions, fail, GatewayError } from '../../core/base/errors';
+import { type ErrorOptions, fail, GatewayError, invalidParam } from '../../core/base/errors';
 import { type ListFormat, type PublicList, readPublicList } from '../../core/configuration/proposals/list';
 import type { PluginGateway } from '../../core/gateway/plugin-gateway';
 import { JsonError } from '../../core/http/json-scanner';
@@ -33,19 +33,16 @@ export async function readList(
     if (list !== undefined) return list;
   } catch (error) {
     if (!(error instanceof JsonError)) throw error;
-    throw fail('INVALID_FIELD', { param, message: `${param}: ${expected}, but ${error.message}` });
+    throw invalidParam(param, `${expected}, but ${error.message}`);
   }
-  throw fail('INVALID_FIELD', { param, message: `${param}: ${expected}` });
+  throw invalidParam(param, expected);
 }
 
 function readUrl(text: string): URL {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   // The address is stored and shown, so it must not have a password.
   if (url !== undefined && /^https?:$/.test(url.protocol) && url.username === '' && url.password === '') return url;
-  throw fail('INVALID_FIELD', {
-    param: 'url',
-    message: 'url: expected an address with http or https, without a password',
-  });
+  throw invalidParam('url', 'expected an address with http or https, without a password');
 }
 
 /** Fetches a list from a public address. Redirects are not followed. */
@@ -64,8 +61,7 @@ async function fetchList(egress: PluginGateway['egress'], url: URL): Promise<Buf
     return await readAll(decodedChunks(exchange, head), MAX_LIST_BYTES);
   } catch (error) {
     if (error instanceof BodyTooLong) throw fail('BODY_TOO_LARGE', { cause: error });
-    if (error instanceof AddressRefused)
-      throw fail('INVALID_FIELD', { param: 'url', message: `url: expected a public address: ${error.message}` });
+    if (error instanceof AddressRefused) throw invalidParam('url', `expected a public address: ${error.message}`);
     if (error instanceof GatewayError) throw error;
     const reason = error instanceof Error ? error.message : String(error);
     throw unavailable(`${classifyDialFailure(error)}: ${reason}`, { cause: error });

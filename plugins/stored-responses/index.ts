@@ -1,5 +1,5 @@
 import type { KeyHandler, Method, Route } from '../../core/api/route';
-import { fail } from '../../core/base/errors';
+import { invalidParam } from '../../core/base/errors';
 import { PATH_PREFIXES } from '../../core/catalog/protocols';
 import { definePlugin } from '../../core/gateway/plugin';
 import { askVendor, type VendorQueryContext } from './ask-vendor';
@@ -47,7 +47,7 @@ function storedResponseRoutes(gateway: VendorQueryContext): readonly Route[] {
 /** Returns the handler that forwards a request to the vendor that keeps the response. `after`: the part of the vendor's path behind the response's id. */
 function passOn(gateway: VendorQueryContext, method: Method, after: string): KeyHandler {
   return async ({ key, params, query }, request, response) => {
-    if (asksForStream(query)) throw fail('INVALID_FIELD', { param: 'stream', message: NO_STREAM });
+    if (asksForStream(query)) throw invalidParam('stream', NO_STREAM);
     const search = query.size === 0 ? '' : `?${query}`;
     await askVendor(gateway, { key, id: params['id'] ?? '', method, after: after + search }, request, response);
   };
@@ -58,4 +58,4 @@ function asksForStream(query: URLSearchParams): boolean {
   return [...query].some(([name, value]) => /^\W*stream\W*$/i.test(name) && value !== 'false');
 }
 
-const NO_STREAM = 'stream: this gateway does not stream stored responses again';
+const NO_STREAM = 'this gateway does not stream stored responses again';

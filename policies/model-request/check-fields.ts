@@ -1,4 +1,4 @@
-import { fail, type GatewayError, shorten } from '../../core/base/errors';
+import { fail, invalidParam, shorten } from '../../core/base/errors';
 import type { ModelRequest } from '../../core/calls/call';
 import { forEachProtocol, hasOutput, PROTOCOLS, type Protocol } from '../../core/catalog/protocols';
 import { type MemberPlace, sliceChunks, textOfChunks } from '../../core/http/json-members';
@@ -39,7 +39,7 @@ export function checkFields(
 ): CheckedFields {
   const { places, isObject, repeated } = observer.members;
   if (!isObject) throw fail('INVALID_JSON', { message: 'The body must be a JSON object.' });
-  if (repeated !== undefined) throw invalid(repeated, 'the body contains this member more than once');
+  if (repeated !== undefined) throw invalidParam(repeated, 'the body contains this member more than once');
   const body = new Members(protocol, places, chunks);
 
   const modelRequested = body.model();
@@ -73,7 +73,7 @@ function decideForms(observer: CallObserver, chunks: readonly Buffer[]): void {
     const text = textOfTool(place, chunks);
     // Keys inside `parameters` are unrestricted, because the schema of a client's tool has keys such as `additionalProperties`.
     if (text === undefined || hasDoubtfulKeys(text, 'parameters'))
-      throw invalid(`tools[${index}]`, 'has a form that the gateway does not know');
+      throw invalidParam(`tools[${index}]`, 'has a form that the gateway does not know');
     observer.decideForm(place, JSON.parse(text) as Readonly<Record<string, unknown>>);
   }
 }
@@ -107,10 +107,6 @@ function limitTools(protocol: Protocol, observer: CallObserver, body: Members): 
   );
 }
 
-function invalid(param: string, problem: string): GatewayError {
-  return fail('INVALID_FIELD', { param, message: `${param}: ${problem}` });
-}
-
 /** The top-level members of a body, with the JSON text of the short values. */
 class Members {
   /** The raw JSON text of the short values, by member name. */
@@ -123,7 +119,7 @@ class Members {
   ) {
     for (const [key, place] of places) {
       const meant = lookalikeOf(key);
-      if (meant !== undefined) throw invalid(shorten(key, MAX_PARAM_LENGTH), `did you mean "${meant}"?`);
+      if (meant !== undefined) throw invalidParam(shorten(key, MAX_PARAM_LENGTH), `did you mean "${meant}"?`);
       if (place.end - place.valueStart > MAX_TOKEN_TEXT_BYTES) continue;
       this.texts.set(key, textOfChunks(chunks, place.valueStart, place.end));
     }
@@ -131,12 +127,12 @@ class Members {
 
   model(): string {
     const model = this.#value('model');
-    if (model === undefined) throw invalid('model', this.places.has('model') ? 'is too long' : 'is missing');
-    if (typeof model !== 'string' || model === '') throw invalid('model', 'expected a non-empty string');
+    if (model === undefined) throw invalidParam('model', this.places.has('model') ? 'is too long' : 'is missing');
+    if (typeof model !== 'string' || model === '') throw invalidParam('model', 'expected a non-empty string');
     if (model.length > MAX_MODEL_NAME_LENGTH)
-      throw invalid('model', `expected at most ${MAX_MODEL_NAME_LENGTH} characters`);
+      throw invalidParam('model', `expected at most ${MAX_MODEL_NAME_LENGTH} characters`);
     // The usage record contains the model name, and Postgres rejects NUL characters and lone surrogates.
-    if (/\p{Cc}|\p{Cs}/u.test(model)) throw invalid('model', 'expected no control characters');
+    if (/\p{Cc}|\p{Cs}/u.test(model)) throw invalidParam('model', 'expected no control characters');
     return model;
   }
 
@@ -146,16 +142,16 @@ class Members {
     if (place === undefined && !isRequired) return;
     const isNeeded = isRequired && !replacedBy.some((other) => this.places.has(other));
     if (place === undefined) {
-      if (isNeeded) throw invalid(name, 'is missing');
+      if (isNeeded) throw invalidParam(name, 'is missing');
     } else if (is !== undefined && (isNeeded || !this.#isAbsent(name))) {
-      if (!this.#isOf(is, name, place)) throw invalid(name, `expected ${is.expected}`);
+      if (!this.#isOf(is, name, place)) throw invalidParam(name, `expected ${is.expected}`);
     }
   }
 
   /** Returns whether a member's value is of the expected kind. A list or a text may be 20 MB long, so only its first byte is read. */
   #isOf(kind: Kind, name: string, { valueStart }: MemberPlace): boolean {
     if ('begins' in kind) return kind.begins.includes(textOfChunks(this.chunks, valueStart, valueStart + 1));
-    if (!this.texts.has(name)) throw invalid(name, 'is too long');
+    if (!this.texts.has(name)) throw invalidParam(name, 'is too long');
     return kind.accepts(this.#value(name));
   }
 

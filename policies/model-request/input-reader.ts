@@ -1,4 +1,4 @@
-import { fail, type GatewayError } from '../../core/base/errors';
+import { type GatewayError, invalidParam } from '../../core/base/errors';
 import { QUOTE, ZERO } from '../../core/http/json-bytes';
 import type { JsonToken } from '../../core/http/json-scanner';
 
@@ -95,7 +95,7 @@ export class InputReader {
   }
 
   #invalid(param: string, problem: string): void {
-    this.fault ??= fail('INVALID_FIELD', { param, message: `${param}: ${problem}` });
+    this.fault ??= invalidParam(param, problem);
   }
 }
 

@@ -1,4 +1,4 @@
-import { fail, type GatewayError, shorten } from '../../core/base/errors';
+import { fail, type GatewayError, invalidParam, shorten } from '../../core/base/errors';
 import { PROTOCOLS, type Protocol } from '../../core/catalog/protocols';
 import { QUOTE } from '../../core/http/json-bytes';
 import { TopLevelMembers } from '../../core/http/json-members';
@@ -174,7 +174,7 @@ export class CallObserver implements JsonObserver {
     if (firstByte === QUOTE && token.is(HOUR)) this.namesHour = true;
     if (depth === 1) this.members.scalar(depth, firstByte, token);
     if (this.#isUnknown && firstByte === QUOTE && isForeign(token))
-      this.fault ??= refusalOf(shorten(this.members.name, MAX_PARAM_LENGTH), FOREIGN_PROBLEM);
+      this.fault ??= invalidParam(shorten(this.members.name, MAX_PARAM_LENGTH), FOREIGN_PROBLEM);
     if (depth === LIST && this.#isList(LIST)) this.entries += 1;
     if (this.#section === OTHER) return;
     if (this.#section === INPUT) this.inputs?.scalar(depth, firstByte, token);
@@ -257,7 +257,7 @@ export class CallObserver implements JsonObserver {
     if (!this.#hasRole && !this.#rules.itemsAreParts) this.#invalid('.role', 'is missing');
     const { objection, isReference, refused } = this.parts;
     if (isReference) this.#reference(end);
-    if (refused !== undefined) this.fault ??= refusalOf(this.#itemParam + refused.path, refused.problem);
+    if (refused !== undefined) this.fault ??= invalidParam(this.#itemParam + refused.path, refused.problem);
     if (objection === undefined) return;
     this.fault ??= objectionTo(objection, this.#itemParam);
   }
@@ -411,16 +411,12 @@ export class CallObserver implements JsonObserver {
 
   #invalid(place: string, problem: string): void {
     const list = this.#section === TOOLS ? 'tools' : this.#rules.conversation;
-    this.fault ??= refusalOf(`${list}[${this.#item}]${place}`, problem);
+    this.fault ??= invalidParam(`${list}[${this.#item}]${place}`, problem);
   }
 }
 
 function withBit(bits: number, at: number, isSet: boolean): number {
   return isSet ? bits | (1 << at) : bits & ~(1 << at);
-}
-
-function refusalOf(param: string, problem: string): GatewayError {
-  return fail('INVALID_FIELD', { param, message: `${param}: ${problem}` });
 }
 
 function objectionTo({ names, why }: Objection, param: string): GatewayError {

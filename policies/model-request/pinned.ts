@@ -1,5 +1,5 @@
 import type { CallKey } from '../../core/accounts/identify';
-import { fail } from '../../core/base/errors';
+import { fail, invalidParam } from '../../core/base/errors';
 import type { PinnedPlace } from '../../core/calls/call';
 import type { Protocol } from '../../core/catalog/protocols';
 import type { Gateway } from '../../core/gateway/gateway';
@@ -76,10 +76,7 @@ function joined([first, ...others]: readonly NamedResource[]): PinnedForCall | u
   let { tokens } = first;
   for (const other of others) {
     if (other.upstream !== upstream || other.credential !== credential)
-      throw fail('INVALID_FIELD', {
-        param: other.param,
-        message: `${other.param}: names an object at another upstream than ${param}`,
-      });
+      throw invalidParam(other.param, `names an object at another upstream than ${param}`);
     tokens = sum(tokens, other.tokens);
   }
   return { place: { upstream, credential, param }, tokens };
@@ -111,8 +108,7 @@ export function namedItems(
       throw notSupported(param, `"${param}" names an item in a form that the gateway does not know.`);
     const before = params.get(id);
     // Vendors refuse a second reference to the same item. If the gateway accepted it, the hold would have to count the item for each reference.
-    if (before !== undefined)
-      throw fail('INVALID_FIELD', { param, message: `${param}: names the same item as ${before}` });
+    if (before !== undefined) throw invalidParam(param, `names the same item as ${before}`);
     params.set(id, param);
   }
   return [...params].map(([id, param]) => ({ kind, id, param }));

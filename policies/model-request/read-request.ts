@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { Counter } from 'prom-client';
 import type { CallKey } from '../../core/accounts/identify';
-import { fail } from '../../core/base/errors';
+import { fail, invalidParam } from '../../core/base/errors';
 import type { MaybeLater } from '../../core/base/maybe-later';
 import { metrics } from '../../core/base/metrics';
 import { formatUsd } from '../../core/base/money';
@@ -187,7 +187,7 @@ function namedIn(
   for (const name of END_USER[protocol]) {
     if (!places.has(name)) continue;
     const text = texts.get(name);
-    if (text === undefined) throw fail('INVALID_FIELD', { param: name, message: `${name}: is too long` });
+    if (text === undefined) throw invalidParam(name, 'is too long');
     const value: unknown = name === 'metadata' ? inMetadata.endUser : JSON.parse(text);
     if (typeof value === 'string' && value !== '') endUser ??= value;
   }
@@ -221,7 +221,7 @@ function ownCacheNames(
   for (const member of CACHE_NAMES) {
     if (!places.has(member)) continue;
     const text = texts.get(member);
-    if (text === undefined) throw fail('INVALID_FIELD', { param: member, message: `${member}: is too long` });
+    if (text === undefined) throw invalidParam(member, 'is too long');
     const value: unknown = JSON.parse(text);
     if (value === null) continue;
     const name = typeof value === 'string' ? value : text;

@@ -1,9 +1,9 @@
 import type { Knex } from 'knex';
-import { fail } from '../../base/errors';
+import { fail, invalidParam } from '../../base/errors';
 import { newId } from '../../base/ids';
 import { writeEvents } from '../../events/raise';
 import { writeAudit } from '../../storage/audit';
-import { newestPage, type Page, type PageRequest } from '../../storage/page';
+import { existing, idIs, newestPage, type Page, type PageRequest } from '../../storage/page';
 import type { Configuration } from '../configuration';
 import { applyRevision, newestRevision } from '../revisions';
 import { appliableRows, withRows } from './apply-rows';
@@ -62,8 +62,6 @@ export function listProposals(database: Knex, page: PageRequest): Promise<Page<P
   );
 }
 
-const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
-
 /** @throws NOT_FOUND */
 export async function findProposal(database: Knex, id: string): Promise<Proposal> {
   return toProposal(await readRecord(database, id));
@@ -71,10 +69,9 @@ export async function findProposal(database: Knex, id: string): Promise<Proposal
 
 /** Reads a proposal, and in a transaction locks it against other changes. @throws NOT_FOUND */
 async function readRecord(database: Knex | Knex.Transaction, id: string): Promise<ProposalRecord> {
-  const query = database<ProposalRecord>('price_proposals').where({ id });
-  const found = UUID.test(id) ? await (database.isTransaction ? query.forUpdate() : query).first() : undefined;
-  if (found === undefined) throw fail('NOT_FOUND', { message: 'The proposal does not exist.' });
-  return found as ProposalRecord;
+  const query = database('price_proposals').where(idIs(id));
+  const found = (database.isTransaction ? query.forUpdate() : query).first<ProposalRecord | undefined>();
+  return existing(await found, 'proposal');
 }
 
 interface Review {
@@ -109,9 +106,8 @@ function checkReview({ rows }: ProposalRecord, { accept, refuse }: Review): void
   const known = new Map(rows.map((row) => [row.id, row]));
   for (const [field, ids] of Object.entries({ accept, refuse })) {
     const wrong = ids.findIndex((each) => !known.has(each) || (field === 'refuse' && accept.includes(each)));
-    const param = `${field}[${wrong}]`;
-    const expected = 'expected the id of a row of this proposal, once in all';
-    if (wrong !== -1) throw fail('INVALID_FIELD', { param, message: `${param}: ${expected}` });
+    if (wrong !== -1)
+      throw invalidParam(`${field}[${wrong}]`, 'expected the id of a row of this proposal, once in all');
   }
   const stopped = accept.find((each) => known.get(each)?.state === 'stopped');
   if (stopped === undefined) return;

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
+import { getOrInsert } from '../../base/collections';
 import { newId } from '../../base/ids';
 import { andThen, type MaybeLater } from '../../base/maybe-later';
 import { RecentlyUsed } from '../../base/recently-used';
@@ -273,18 +274,11 @@ export class AllowanceLedger implements Calls {
   }
 
   #keyOf({ accountId, keyId }: Payer): Key {
-    let keys = this.#keys.get(accountId);
-    if (keys === undefined) {
-      keys = new Map();
-      this.#keys.set(accountId, keys);
-    }
-    let key = keys.get(keyId);
-    if (key === undefined) {
+    const keys = getOrInsert(this.#keys, accountId, () => new Map<string, Key>());
+    return getOrInsert(keys, keyId, () => {
       const traffic = new KeyTraffic();
-      key = { accountId, keyId, traffic, allowance: undefined, isAsking: false, askAgainAt: 0, enlarging: DONE };
-      keys.set(keyId, key);
-    }
-    return key;
+      return { accountId, keyId, traffic, allowance: undefined, isAsking: false, askAgainAt: 0, enlarging: DONE };
+    });
   }
 
   *#allKeys(): Generator<Key> {

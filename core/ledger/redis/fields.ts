@@ -52,15 +52,8 @@ function writeSettings({ rev: _rev, ...settings }: KeySettings): string {
 
 export function readSettings(rev: string, settings: string): KeySettings {
   const parsed: Omit<KeySettings, 'rev'> = JSON.parse(settings);
-  const { name, allowedModels, markup, require, access, teamId, memberId, requiredTags } = parsed;
-  return {
-    ...{ rev: Number(rev), name, allowedModels, markup },
-    ...(require !== undefined && { require }),
-    ...(access !== undefined && { access }),
-    ...(teamId !== undefined && { teamId }),
-    ...(memberId !== undefined && { memberId }),
-    ...(requiredTags !== undefined && { requiredTags }),
-  };
+  const { name, allowedModels, markup, ...others } = parsed;
+  return { rev: Number(rev), name, allowedModels, markup, ...others };
 }
 
 /** Returns the settings that an operator chose for an API key, as alternating fields and values of its hash in Redis. An empty value means no field. */

@@ -1,3 +1,4 @@
+import { getOrInsert } from '../../base/collections';
 import { newId } from '../../base/ids';
 import { digestOf } from '../allowances/allowance';
 import { ALLOWANCE_LEASE_MS, type AllowanceStore, type ReportRequest } from '../allowances/allowance-store';
@@ -31,12 +32,8 @@ export async function readAllowances(
   const found = new Map<string, LeftAllowance>();
   const callsOf = new Map<string, LeftAllowance>();
   const readingOf = ({ accountId, keyId, generation }: Opening | KeptReport, file: SpoolFile): LeftAllowance => {
-    const known = found.get(generation);
-    if (known !== undefined) return known;
-    const empty = { openings: new Map(), closings: new Map(), reports: [] };
-    const reading: LeftAllowance = { accountId, keyId, generation, file, ...empty };
-    found.set(generation, reading);
-    return reading;
+    const empty = () => ({ openings: new Map(), closings: new Map(), reports: [] });
+    return getOrInsert(found, generation, () => ({ accountId, keyId, generation, file, ...empty() }));
   };
   const closings: Closing[] = [];
   const running = new Set<string>();

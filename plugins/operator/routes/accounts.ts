@@ -18,12 +18,12 @@ import {
 } from '../../../core/api/fields';
 import { adminRoute } from '../../../core/api/json-routes';
 import type { Route } from '../../../core/api/route';
-import { fail } from '../../../core/base/errors';
+import { invalidParam } from '../../../core/base/errors';
 import { formatUsd } from '../../../core/base/money';
 import type { Catalog } from '../../../core/catalog/catalog';
 import type { PluginGateway } from '../../../core/gateway/plugin-gateway';
 import { sendJson } from '../../../core/http/http';
-import { PAGE_READERS, pageOf, readText } from '../../../core/http/query';
+import { PAGE_READERS, pageOf, readFilter, readText } from '../../../core/http/query';
 import { object, oneOf, orNull, pageShape, shape } from '../../../core/http/shape';
 
 /** Shows an account to operators. */
@@ -73,13 +73,7 @@ const ACCOUNT = object({
 
 /** @throws INVALID_FIELD if the markup is neither a factor nor a configured price list */
 export function checkMarkup({ customerPrices }: Catalog, markup: string | null | undefined): void {
-  if (typeof markup !== 'string') return;
-  try {
-    customerPrices.check(markup);
-  } catch (error) {
-    if (!(error instanceof RangeError)) throw error;
-    throw fail('INVALID_FIELD', { param: 'markup', message: `markup: ${error.message}` });
-  }
+  if (typeof markup === 'string') readFilter('markup', markup, (name) => customerPrices.check(name));
 }
 
 const NEW_ACCOUNT = {
@@ -202,8 +196,7 @@ function bookCreditRoute(gateway: PluginGateway, noun: keyof typeof BOOKINGS): R
     handle: async ({ body, params: { accountId }, operator }, _request, response) => {
       const { amountUsd, idempotencyKey, note } = body;
       const amountE8 = readAmount('amountUsd', amountUsd);
-      if (amountE8 === 0n)
-        throw fail('INVALID_FIELD', { param: 'amountUsd', message: 'amountUsd: expected more than 0' });
+      if (amountE8 === 0n) throw invalidParam('amountUsd', 'expected more than 0');
       const credit = await addCredit(
         gateway,
         { accountId, amountE8: sign * amountE8, idempotencyKey, note },

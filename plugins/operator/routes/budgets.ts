@@ -1,5 +1,4 @@
 import {
-  BUDGET_SCOPES,
   type Budget,
   createBudget,
   deleteBudget,
@@ -10,14 +9,14 @@ import {
 import { AMOUNT, ID, readAmount, showUsd } from '../../../core/api/fields';
 import { adminRoute } from '../../../core/api/json-routes';
 import type { Route } from '../../../core/api/route';
-import { fail } from '../../../core/base/errors';
+import { invalidParam } from '../../../core/base/errors';
 import { formatUsd } from '../../../core/base/money';
 import { PLAIN_ID } from '../../../core/calls/session-ids';
 import { TAG_NAME } from '../../../core/calls/tags';
 import type { PluginGateway } from '../../../core/gateway/plugin-gateway';
 import { PAGE_READERS, pageOf, wordReader } from '../../../core/http/query';
 import { listOf, object, oneOf, orNull, pageShape, shape } from '../../../core/http/shape';
-import { LIMIT_WINDOWS } from '../../../core/ledger/scopes';
+import { LIMIT_WINDOWS, SCOPE_KINDS } from '../../../core/ledger/scopes';
 import { restrictionOf } from './users-of-console';
 
 function showBudget(budget: Budget): object {
@@ -37,7 +36,7 @@ function showBudget(budget: Budget): object {
 const BUDGET = object({
   id: shape.uuid,
   accountId: shape.uuid,
-  scope: oneOf(...BUDGET_SCOPES),
+  scope: oneOf(...SCOPE_KINDS),
   scopeId: { ...orNull(shape.uuid), description: 'The id of the team, member or key; null for others.' },
   name: {
     ...shape.text,
@@ -84,7 +83,7 @@ const NEW_BUDGET = {
   additionalProperties: false,
   required: ['scope', 'window', 'limitUsd'],
   properties: {
-    scope: { enum: BUDGET_SCOPES },
+    scope: { enum: SCOPE_KINDS },
     scopeId: { ...ID, type: ['string', 'null'] },
     tag: TAG,
     value: VALUE,
@@ -106,9 +105,7 @@ const BUDGET_CHANGES = {
 /** @throws INVALID_FIELD if the thresholds do not ascend */
 function checkThresholds(thresholds: readonly number[] = []): void {
   const wrong = thresholds.findIndex((each, index) => each <= (thresholds[index - 1] ?? 0));
-  if (wrong === -1) return;
-  const param = `thresholds[${wrong}]`;
-  throw fail('INVALID_FIELD', { param, message: `${param}: expected more than the one before it` });
+  if (wrong !== -1) throw invalidParam(`thresholds[${wrong}]`, 'expected more than the one before it');
 }
 
 const SHOWN = { 200: { description: 'The budget.', schema: BUDGET } };
@@ -131,7 +128,7 @@ export function budgetRoutes(gateway: PluginGateway): readonly Route[] {
     adminRoute('GET /admin/v1/accounts/{accountId}/budgets', {
       role: 'read',
       summary: 'List the budgets of an account and of its teams, members, keys and tags, newest first.',
-      query: { scope: wordReader(BUDGET_SCOPES), ...PAGE_READERS },
+      query: { scope: wordReader(SCOPE_KINDS), ...PAGE_READERS },
       answers: { 200: { description: 'A page of budgets.', schema: pageShape(BUDGET) } },
       handle: async ({ params, filters: { scope, ...page }, session }) => {
         const only = { scope, memberId: restrictionOf(session) };

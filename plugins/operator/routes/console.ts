@@ -5,7 +5,7 @@ import { fail } from '../../../core/base/errors';
 import type { PluginGateway } from '../../../core/gateway/plugin-gateway';
 import { EVERYONE, MANAGERS, type MemberRole, OVERSEERS } from '../../../core/sign-in/member-roles';
 import { updateUser } from '../../../core/sign-in/users';
-import { UUID } from '../../../core/storage/page';
+import { idIs } from '../../../core/storage/page';
 import { USER, USER_ROLE } from './users';
 
 /**
@@ -113,7 +113,9 @@ async function requireOwn(database: Knex, accountId: string, params: Readonly<Re
     if (PARTS.includes(name)) continue;
     const table = TABLES[name];
     if (table === undefined) throw new Error(`no table is known for {${name}}`);
-    const own = UUID.test(id) ? await database(table).where({ id, account_id: accountId }).first('id') : undefined;
+    const own = await database(table)
+      .where({ ...idIs(id), account_id: accountId })
+      .first('id');
     if (own === undefined) throw fail('NOT_FOUND', { message: `The account has no ${name.replace('Id', '')} ${id}.` });
   }
 }

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { TEXT, TIME } from '../../../core/api/fields';
 import { adminRoute } from '../../../core/api/json-routes';
 import type { Route } from '../../../core/api/route';
-import { fail } from '../../../core/base/errors';
+import { fail, invalidParam } from '../../../core/base/errors';
 import type { Settings } from '../../../core/base/settings';
 import { TOKEN_METERS } from '../../../core/catalog/usage';
 import { withRows } from '../../../core/configuration/proposals/apply-rows';
@@ -90,7 +90,7 @@ function originOf(text: string | undefined, url: string | undefined): Origin {
   if (text !== undefined && url === undefined) return { text };
   if (url !== undefined && text === undefined) return { url };
   const param = text === undefined ? 'text' : 'url';
-  throw fail('INVALID_FIELD', { param, message: `${param}: expected either text or url` });
+  throw invalidParam(param, 'expected either text or url');
 }
 
 const ROW_IDS = {

@@ -2,7 +2,7 @@ import { TEXT } from '../../../core/api/fields';
 import { adminRoute } from '../../../core/api/json-routes';
 import type { Route } from '../../../core/api/route';
 import { PRICE_PER_MILLION, showPrice } from '../../../core/api/show-price';
-import { fail, type GatewayError } from '../../../core/base/errors';
+import { fail, invalidParam } from '../../../core/base/errors';
 import { type MadeAttempt, recordedAttempt } from '../../../core/calls/made-attempt';
 import { callableIn, type ModelEntry, protocolsOf, TIERS, type Upstream } from '../../../core/catalog/catalog';
 import { FACTS, showFacts } from '../../../core/catalog/facts';
@@ -186,7 +186,7 @@ function findProbeTarget(upstream: Upstream, named: string | undefined, wanted: 
   const { name, adapters, disabled, models } = upstream;
   if (disabled !== undefined) throw fail('CONFLICT', { message: `The upstream "${name}" is disabled: ${disabled}.` });
   const meant = models.filter((each) => named === undefined || each.name === named);
-  if (meant.length === 0) throw invalid('model', `"${name}" has ${models.map((each) => each.name).join(', ')}`);
+  if (meant.length === 0) throw invalidParam('model', `"${name}" has ${models.map((each) => each.name).join(', ')}`);
   for (const adapter of adapters) {
     for (const protocol of adapter.protocols) {
       if (wanted !== undefined && protocol !== wanted) continue;
@@ -197,7 +197,7 @@ function findProbeTarget(upstream: Upstream, named: string | undefined, wanted: 
     const model = adapter.own === undefined ? undefined : cheapestOf(meant);
     if (model !== undefined) return { model, speaking: { adapter, protocol: wanted ?? 'chat' } };
   }
-  throw invalid('protocol', `"${named ?? name}" does not speak it`);
+  throw invalidParam('protocol', `"${named ?? name}" does not speak it`);
 }
 
 /** Returns the named credential; by default one that calls would use now. */
@@ -206,16 +206,12 @@ function findCredential({ health }: PluginGateway, upstream: Upstream, named: st
   const { name, credentials } = upstream;
   const meant = credentials.find((each) => each.name === named);
   if (meant !== undefined) return meant;
-  throw invalid('credential', `"${name}" has ${credentials.map((each) => each.name).join(', ')}`);
+  throw invalidParam('credential', `"${name}" has ${credentials.map((each) => each.name).join(', ')}`);
 }
 
 function cheapestOf(models: readonly ModelEntry[]): ModelEntry | undefined {
   const [cheapest] = [...models].sort((one, two) => Number(one.price.rates.output - two.price.rates.output));
   return cheapest;
-}
-
-function invalid(param: string, problem: string): GatewayError {
-  return fail('INVALID_FIELD', { param, message: `${param}: ${problem}` });
 }
 
 const DISABLE = {
@@ -329,7 +325,10 @@ export function upstreamRoutes(gateway: PluginGateway): readonly Route[] {
         const upstream = requireUpstream(gateway, params.name);
         const { model, speaking } = findProbeTarget(upstream, body.model, body.protocol);
         if (speaking.adapter.own !== undefined)
-          throw invalid('protocol', `"${upstream.name}" has its own dialect, whose answers must be recorded by hand`);
+          throw invalidParam(
+            'protocol',
+            `"${upstream.name}" has its own dialect, whose answers must be recorded by hand`,
+          );
         const at = askedWith(upstream, findCredential(gateway, upstream, body.credential));
         const { made, files, problem } = await recordUpstream(egress, at, model, speaking);
         const after = { model: model.name, ok: problem === null, problem };

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex';
 import { fail } from '../../../core/base/errors';
-import { UUID } from '../../../core/storage/page';
+import { existing, idIs } from '../../../core/storage/page';
 import type { Limits } from '../lifecycle/settings';
 import { FINAL_STATES } from '../lifecycle/states';
 import { firstOf, fromRow, toRow } from '../store/rows';
@@ -74,10 +74,8 @@ export async function abandonCommand(database: Knex, id: string, nowMs: number):
 
 /** Returns a command. @throws NOT_FOUND */
 export async function findCommand(database: Knex, sandboxId: string, id: string): Promise<Command> {
-  const found = database('sandbox_commands').where({ id, sandbox_id: sandboxId });
-  const command = UUID.test(id) ? await firstOf<Command>(found) : undefined;
-  if (command === undefined) throw fail('NOT_FOUND', { message: 'The command does not exist.' });
-  return command;
+  const found = database('sandbox_commands').where({ ...idIs(id), sandbox_id: sandboxId });
+  return existing(await firstOf<Command>(found), 'command');
 }
 
 /** Writes new pieces of output, and deletes the pieces before the oldest kept piece of each stream. */

@@ -1,7 +1,8 @@
-import { createHash, randomBytes } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import type { Knex } from 'knex';
 import type { Payer } from '../../../core/ledger/ledger';
 import { accountFrozen } from '../../../core/ledger/unavailable';
+import { hashToken } from '../../../core/sign-in/sessions';
 import type { Timed } from '../store/queries';
 
 /** The header with the token that opens one port of one sandbox. The token is valid while the API key that created it is. Only its hash is stored. */
@@ -16,10 +17,6 @@ export interface PortPlace {
   readonly port: number;
 }
 
-export function hashPortToken(token: string): string {
-  return createHash('sha256').update(token).digest('hex');
-}
-
 export async function issueToken(
   { database, now }: Timed,
   { sandboxId, port }: PortPlace,
@@ -32,7 +29,7 @@ export async function issueToken(
     sandbox_id: sandboxId,
     port,
     key_id: keyId,
-    token_hash: hashPortToken(token),
+    token_hash: hashToken(token),
     created_at: new Date(nowMs),
     expires_at: new Date(expiresAtMs),
   });

@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import { buffer } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
 import type { Route } from '../../../core/api/route';
-import { type ErrorCode, fail, GatewayError } from '../../../core/base/errors';
+import { type ErrorCode, fail, GatewayError, invalidParam } from '../../../core/base/errors';
 import type { Settings } from '../../../core/base/settings';
 import type { AnswerRoom, BodyOwner } from '../../../core/http/buffered-bytes';
 import { answerRoomOf, readBytes, sendJson } from '../../../core/http/http';
@@ -231,21 +231,19 @@ async function readWhole(
     throw fail('OVERLOADED', { retryAfterSeconds: 1 });
   }
   const bytes = await buffer(exactly(file));
-  if (encoding === 'utf8' && !isUtf8(bytes)) throw fail('INVALID_FIELD', { param: 'encoding', message: NOT_TEXT });
+  if (encoding === 'utf8' && !isUtf8(bytes)) throw invalidParam('encoding', NOT_TEXT);
   return bytes;
 }
 
 /** How many times its size a file takes in memory: it exists as bytes, as text and as JSON until the JSON is sent. */
 const COPIES = 4;
 const TOO_LARGE_TO_READ = `The file has more than ${MAX_JSON_BYTES} bytes. Read it with GET …/files/content.`;
-const NOT_TEXT = 'encoding: the file is not UTF-8 text; request it with base64';
+const NOT_TEXT = 'the file is not UTF-8 text; request it with base64';
 
 const TOO_LARGE_TO_WRITE = `The file has more than ${MAX_JSON_BYTES} bytes. Write it with PUT …/files/content.`;
 
 function decode(content: string, encoding: 'utf8' | 'base64'): Buffer {
-  if (encoding === 'base64' && !isBase64(content)) {
-    throw fail('INVALID_FIELD', { param: 'content', message: 'content: expected base64' });
-  }
+  if (encoding === 'base64' && !isBase64(content)) throw invalidParam('content', 'expected base64');
   return Buffer.from(content, encoding);
 }
 

@@ -5,10 +5,11 @@ import { sendJson } from '../../../core/http/http';
 import { publicUrlOf } from '../../../core/http/public-url';
 import { hostOf } from '../../../core/http/request-head';
 import { mapOf, object, oneOf, shape } from '../../../core/http/shape';
+import { hashToken } from '../../../core/sign-in/sessions';
 import { openRunning, operate, RUNNING_ERRORS } from '../admission/access';
 import type { InstanceService } from '../instance';
 import type { Passage } from '../ports/port-proxy';
-import { accountOfToken, hashPortToken, issueToken, type PortPlace, revokeTokens, TOKEN_HEADER } from '../ports/tokens';
+import { accountOfToken, issueToken, type PortPlace, revokeTokens, TOKEN_HEADER } from '../ports/tokens';
 import { beginOperation, findSandbox, finishOperation, touchSandbox } from '../store/queries';
 import { toCallerError } from '../suppliers/failure';
 import { BYTES } from './files';
@@ -134,7 +135,7 @@ async function findPassage(
     throw fail('INVALID_API_KEY', {
       message: `The header ${TOKEN_HEADER} is missing. Open the port to get its value.`,
     });
-  const tokenHash = hashPortToken(token);
+  const tokenHash = hashToken(token);
   const accountId = await accountOfToken(service, place, tokenHash);
   if (accountId === undefined) throw fail('SANDBOX_NOT_FOUND');
   const { driver, reference, sandbox } = await openRunning(service, accountId, place.sandboxId);

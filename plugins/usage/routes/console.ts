@@ -1,7 +1,7 @@
 import { sessionRoute } from '../../../core/api/json-routes';
 import type { Route } from '../../../core/api/route';
 import { MORE_PRICE_FIELDS, PRICE_FIELDS, showPrice } from '../../../core/api/show-price';
-import { fail } from '../../../core/base/errors';
+import { invalidParam } from '../../../core/base/errors';
 import type { UsageRecordRow } from '../../../core/catalog/usage-fields';
 import type { PluginGateway } from '../../../core/gateway/plugin-gateway';
 import { contentTag } from '../../../core/http/etag';
@@ -119,6 +119,6 @@ function readableInterval(rangeMs: number): Interval {
 }
 
 function tooMany(interval: Interval) {
-  const message = `interval: more than ${MAX_POINTS} intervals of a ${interval} between from and to; use a longer interval`;
-  return fail('INVALID_FIELD', { param: 'interval', message });
+  const problem = `more than ${MAX_POINTS} intervals of a ${interval} between from and to; use a longer interval`;
+  return invalidParam('interval', problem);
 }
