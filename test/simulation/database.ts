@@ -79,6 +79,7 @@ type Gate = <T>(work: () => T) => Promise<T>;
 /** The text that identifies each statement. The first match counts. */
 const PARTS = [
   'SET LOCAL',
+  'AS reached,',
   'pg_try_advisory_xact_lock',
   'AS closing ON true',
   'INSERT INTO ledger_entries',
@@ -195,7 +196,9 @@ export class SimulatedDatabase {
       case 'SET LOCAL':
       case 'JOIN scopes USING':
         return this.#scopes();
-      // The simulation has no sandboxes.
+      // The simulation has no budgets to reach, no balances that count as low, and no sandboxes.
+      case 'AS reached,':
+        return [{ reached: null, low: null }];
       case 'FROM billing_periods AS period':
         return [];
     }
@@ -298,6 +301,9 @@ export class SimulatedDatabase {
       allowed_addresses: null,
       previous_hash: null,
       previous_until: null,
+      team_id: team?.id ?? null,
+      member_until: null,
+      demands: null,
       teamId: team?.id ?? null,
       memberId: null,
       requiredTags: null,
