@@ -67,7 +67,7 @@ describe('A plugin with a mistake', () => {
       `plugin('bad', { routes: () => [
         { listener: 'public', auth: 'none', method: 'GET', path: '/v1/usage/{any}', summary: 'S', answers: {}, handle: async () => {} },
       ] })`,
-      'both answer GET /v1/usage/{any}, one as GET /v1/usage/{requestId} (public listener)',
+      'both answer GET /v1/usage/{any}, one as GET /v1/usage/totals (public listener)',
     ],
     [
       'throws in `register`',

@@ -179,16 +179,23 @@ describe('The OpenAPI documents in third-party programs', function () {
   }
 
   function usualStep({ path, operation }: Operation, { components }: Document): Step {
-    const values: Record<string, string> = { ...customer, requestId, id: MODEL, name: 'acme' };
+    const values: Record<string, string> = { ...customer, requestId, id: MODEL, name: 'acme', ...QUERIES };
+    const parameters: readonly { name: string; in: string; required?: boolean }[] = operation.parameters ?? [];
+    const asked = parameters.filter((each) => each.in === 'query' && each.required === true);
+    const query = Object.fromEntries(asked.map(({ name }) => [name, values[name] ?? customer.accountId]));
     const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => [name, values[name] ?? name]);
     const { schema } = operation.requestBody?.content['application/json'] ?? {};
     const body = schema?.$ref === undefined ? schema : components.schemas[schema.$ref.split('/').at(-1)];
     return {
       ...(inPath.length > 0 && { path: Object.fromEntries(inPath) }),
+      ...(asked.length > 0 && { query }),
       ...(body?.example !== undefined && { body: body.example }),
     };
   }
 });
+
+/** Values of the parameters that operators' lists require; others take the id of the account. */
+const QUERIES = { where: 'region=eu', from: '2026-11-01T00:00:00Z' };
 
 function findOperation(operations: readonly Operation[], operationId: string): Operation {
   const found = operations.find(({ operation }) => operation.operationId === operationId);

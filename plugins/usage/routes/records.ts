@@ -108,6 +108,7 @@ export function adminUsageRoutes(gateway: UsageQueryContext): readonly Route[] {
       summary: 'Whether every attempt at an upstream in a period met demands such as `region=eu; trains=no`.',
       query: REPORT_READERS,
       answers: { 200: { description: 'The report.', schema: REPORT } },
+      errors: ['NOT_FOUND'],
       handle: async ({ filters: { account, where, ...period } }) => {
         await requireAccount(database, account);
         return readProof(database, { ...period, account, where });

@@ -28,6 +28,7 @@ export function replayRoute(gateway: Pick<PluginGateway, 'database' | 'configura
         }),
       },
     },
+    errors: ['NOT_FOUND'],
     handle: async ({ filters: { from, to, proposal, account } }) => {
       const { rows } = await findProposal(gateway.database, proposal);
       const counted = rows.filter(({ state }) => state === 'proposed' || state === 'accepted');

@@ -229,6 +229,21 @@ export function tour(the: () => TestOperatorPage): void {
       await page.getByText('Applied as revision 5').waitFor();
       const { json } = await the().gateway.admin('GET', '/admin/v1/upstreams/first');
       expect(json.models[0].pricePerMillion).to.include({ input: '2.50000000', output: '15.00000000' });
+      await go('Configuration');
+      await page
+        .getByText('prices of the new year')
+        .or(page.getByText(/^proposal /))
+        .first()
+        .waitFor();
+      await picture('applied');
+      const { headers } = await until('the upstream with the new price answers', async () => {
+        const answer = await call();
+        return answer.headers['x-routing-provider'] === 'first' ? answer : undefined;
+      });
+      expect(headers['x-ai-cost']).to.equal('0.00550000');
+      const record = await the().gateway.record(key, String(headers['x-svc-request-id']));
+      const { json: inForce } = await the().gateway.admin('GET', '/admin/v1/config/revision');
+      expect([record['cost'], record['configRevision']]).to.deep.equal(['0.00550000', inForce.revision]);
     });
 
     it('the page shows control and treatment of the rollout that the new configuration started', async () => {
