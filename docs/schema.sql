@@ -320,7 +320,7 @@ CREATE TABLE price_proposals (
   CONSTRAINT price_proposals_pkey PRIMARY KEY (id),
   CONSTRAINT price_proposals_number_foreign FOREIGN KEY (number) REFERENCES config_revisions(number)
 );
-CREATE INDEX price_proposals_waiting ON price_proposals USING btree (holds_from) WHERE (number IS NULL);
+CREATE INDEX price_proposals_waiting ON price_proposals USING btree (holds_from) WHERE ((number IS NULL) AND (holds_from IS NOT NULL));
 
 -- Prices that were promised for a while.
 CREATE TABLE quotes (

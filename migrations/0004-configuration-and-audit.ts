@@ -32,7 +32,9 @@ export async function up(knex: Knex): Promise<void> {
     table.text('actor');
     table.text('note');
     table.jsonb('forced');
-    table.index(['holds_from'], 'price_proposals_waiting', { predicate: knex.whereRaw('number IS NULL') });
+    table.index(['holds_from'], 'price_proposals_waiting', {
+      predicate: knex.whereRaw('number IS NULL AND holds_from IS NOT NULL'),
+    });
   });
   await knex.schema.createTable('config_nodes', (table) => {
     table.comment('What each node reports of its configuration.');

@@ -161,7 +161,7 @@ export async function createKey(
     await assertRoom(transaction, accountId, rates);
     const owned = ownId === undefined ? plain : { ...plain, ...(await ownersForMember(transaction, ownId, wanted)) };
     const key = { ...owned, ...(await checkOwners(transaction, owned)) };
-    // Nodes do not read a key with revision 0; they assume default settings. A key with a model list, a markup, an access rule, a team, a member
+    // Nodes do not read a key with revision 0; they assume default settings. A key with a model list, a markup, an access rule, a team, a member,
     // required tags or demands has revision 1, so that nodes read it.
     const isPlain =
       key.allowed_models === null &&

@@ -1,7 +1,7 @@
 import { invalidParam } from '../base/errors';
 import { formatUsd, parseUsd } from '../base/money';
 import { GATEWAY_TAGS, isGatewayTag, MAX_TAGS, TAG_NAME } from '../calls/tags';
-import { readDemands } from '../catalog/demands';
+import { readGivenDemands } from '../catalog/demands';
 import { readFilter, readTime } from '../http/query';
 import { orNull, shape } from '../http/shape';
 
@@ -83,6 +83,6 @@ export const SHOWN_REQUIRE = {
 
 /** Reads demands before they are set. @throws INVALID_FIELD */
 export function readRequire<T extends string | null | undefined>(text: T): T {
-  if (typeof text === 'string') readFilter('require', text, readDemands);
+  if (typeof text === 'string') readFilter('require', text, readGivenDemands);
   return text;
 }

@@ -12,6 +12,7 @@ import {
   isOutside,
   joinDemands,
   readDemands,
+  readGivenDemands,
 } from '../catalog/demands';
 import { pricesFor } from '../catalog/price';
 import { readFilter } from '../http/query';
@@ -23,7 +24,7 @@ const REQUIRE = 'x-svc-require';
 
 /** Returns what a client demands of the upstreams that may serve its call; undefined for nothing. @throws INVALID_FIELD */
 export function demandsIn({ [REQUIRE]: text }: IncomingHttpHeaders): Demands | undefined {
-  return text === undefined ? undefined : readFilter(REQUIRE, String(text), readDemands);
+  return text === undefined ? undefined : readFilter(REQUIRE, String(text), readGivenDemands);
 }
 
 /** Returns the demands that hold for a call: the client's own, and those of its key, which include the team's and the account's. */

@@ -135,8 +135,8 @@ class SummedRefusals {
       group.recorded += 1;
       return 'single';
     }
-    // The sum of several calls has nothing in which they may differ: no `firstTokenMs`, session, agent, end user or tags.
-    const unlike = { firstTokenMs: undefined, sessionId: undefined, agentId: undefined };
+    // The sum of several calls has nothing in which they may differ: no `firstTokenMs`, routing, session, agent, end user or tags.
+    const unlike = { firstTokenMs: undefined, routing: undefined, sessionId: undefined, agentId: undefined };
     const demands = (group.sum ?? record).demands === record.demands ? record.demands : undefined;
     const unnamed = { endUserId: undefined, tags: undefined, demands };
     group.sum = { ...(group.sum ?? record), ...unlike, ...unnamed, calls: (group.sum?.calls ?? 0) + 1 };

@@ -92,11 +92,16 @@ export function readDemands(text: string): Demands {
   return READ.get(text) ?? READ.set(text, parse(text));
 }
 
-/** The longest text of demands. Texts are cached, and are in records. */
+/** The longest text of demands that is accepted. Texts are cached, and are in records. Several that are joined may be longer. */
 const MAX_LENGTH = 1_000;
 
-function parse(text: string): Demands {
+/** Reads demands from outside. @throws RangeError as `readDemands`, and for a long text */
+export function readGivenDemands(text: string): Demands {
   if (text.length > MAX_LENGTH) throw new RangeError(`expected at most ${MAX_LENGTH} characters`);
+  return readDemands(text);
+}
+
+function parse(text: string): Demands {
   let parts: Parts = {};
   const names = new Set<string>();
   for (const part of text.split(';')) {

@@ -6,9 +6,13 @@ import { safeErrorFields } from '../base/safe-error';
 import type { LiveConfiguration } from './live-configuration';
 import { applyDue, IS_DUE } from './proposals/store';
 import type { ConfigurationSource } from './source';
+import { ConfigurationError } from './yaml-file';
 
 /** How long the node waits before it retries a revision or a proposal that it refused. The cause may be fixed meanwhile: a credential's file, an unreachable store. */
 const TRY_AGAIN_MS = 30_000;
+
+/** The pause after another failure, such as of a lock. */
+const SOON_MS = 1_000;
 
 /** How often the node queries Postgres for a new revision, at the cost of two index lookups. Nodes must follow within a second, even under load. */
 const LOOK_EVERY_MS = 250;
@@ -30,7 +34,7 @@ export function followRevisions({ live, source, database, log }: FollowOptions):
   const apply = () =>
     applyDue(database, source.check).catch((error: unknown) => {
       if (isDatabaseUnavailable(error)) throw error;
-      notBeforeMs = Date.now() + TRY_AGAIN_MS;
+      notBeforeMs = Date.now() + (error instanceof ConfigurationError ? TRY_AGAIN_MS : SOON_MS);
       log.error({ error: safeErrorFields(error) }, 'accepted prices could not be applied at their time');
     });
   const look = async () => {

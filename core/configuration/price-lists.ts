@@ -124,8 +124,7 @@ export function findVendorPrice(
   name: string,
 ) {
   const settings = serviceEndpoints[upstream];
-  const host = settings && URL.canParse(settings.url) ? new URL(settings.url).hostname : undefined;
-  const own = priceLists().find(({ hosts }) => host !== undefined && hosts.includes(host));
+  const own = priceLists().find((list) => isOfVendor(list, settings?.url));
   const from = settings?.models[name]?.from ?? own?.vendor;
   const found = from === undefined ? undefined : findPublished(from, name);
   return found === undefined || 'problem' in found ? undefined : found;

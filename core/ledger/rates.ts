@@ -20,7 +20,7 @@ export const FULL_BUCKETS = { callsAtMicros: 0, tokensAtMicros: 0, requestsAtMic
 /** Returns how a call changes the per-minute buckets, and how many milliseconds it comes too early. */
 export function takeRate(key: RateBuckets, tokens: number, nowMs: number) {
   const now = nowMs * 1_000;
-  const calls = take(key.callsPerMinute, key.callsAtMicros, 1, now);
+  const calls = take(key.callsPerMinute, believed(key.callsAtMicros, now), 1, now);
   const used = take(key.tokensPerMinute, key.tokensAtMicros, tokens, now);
   return {
     callsAtMicros: calls.fullAt,
@@ -32,7 +32,8 @@ export function takeRate(key: RateBuckets, tokens: number, nowMs: number) {
 
 /** Returns how a request to the gateway's own API changes its bucket, and how many milliseconds it comes too early. */
 export function takeRequest({ requestsAtMicros }: RateBuckets, perMinute: number, nowMs: number) {
-  const { fullAt, late } = take(perMinute, requestsAtMicros, 1, nowMs * 1_000);
+  const now = nowMs * 1_000;
+  const { fullAt, late } = take(perMinute, believed(requestsAtMicros, now), 1, now);
   return { requestsAtMicros: fullAt, waitMs: Math.ceil(late / 1_000) };
 }
 
@@ -40,6 +41,11 @@ function take(limit: number | undefined, fullAt: number, count: number, now: num
   if (limit === undefined) return { fullAt, late: 0 };
   const after = Math.max(now, fullAt) + Math.floor((Math.min(count, limit) * MINUTE_MICROS) / limit);
   return { fullAt: after, late: Math.max(0, after - now - MINUTE_MICROS) };
+}
+
+/** Returns when a bucket is full again; 0 if the time says that the clock was set back. */
+function believed(fullAt: number, now: number): number {
+  return fullAt > now + MINUTE_MICROS ? 0 : fullAt;
 }
 
 /** Gives the tokens that a call was expected to use but did not use back to the bucket of its API key. */

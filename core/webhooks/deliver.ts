@@ -89,7 +89,7 @@ export async function startDeliveries(options: DeliverOptions): Promise<{ readon
     const due = found.filter(({ webhookId }) => !running.has(webhookId));
     for (const each of due.filter(({ inMs }) => inMs <= 0))
       if (running.size < AT_ONCE && runningOf(each.accountId) < AT_ONCE_OF_ACCOUNT) begin(each);
-    // A webhook for which there is no room is served when another one is finished.
+    // A webhook for which there is no room is served when another one is finished, or at the next look.
     const [later] = due.filter(({ inMs }) => inMs > 0);
     dueInMs = Math.max(LEAST_PAUSE_MS, Math.min(later?.inMs ?? LOOK_EVERY_MS, LOOK_EVERY_MS));
   };

@@ -13,7 +13,7 @@ export interface WebhookDelivery {
   readonly eventId: string;
   readonly type: string;
   readonly status: (typeof DELIVERY_STATUSES)[number];
-  /** How many attempts have ended. */
+  /** How many attempts have ended since the webhook was last changed. */
   readonly attempts: number;
   /** The status of the receiver's last answer; null without one. */
   readonly responseStatus: number | null;

@@ -6,6 +6,7 @@ import { askedWith } from '../../core/catalog/upstream';
 import { mergeUsage, UNKNOWN_USAGE, type Usage } from '../../core/catalog/usage';
 import type { Gateway } from '../../core/gateway/gateway';
 import { chooseCredential } from '../../core/health/credentials';
+import type { KeySettings } from '../../core/ledger/ledger';
 import { insertAttempts } from '../../core/ledger/outbox/rows';
 import type { SeenCall } from '../../core/rollouts/live-rollouts';
 import type { TraceHeaders } from '../../core/traces/tracing';
@@ -29,7 +30,8 @@ export function sendMirror(mirror: Mirror, call: MirroredCall, gateway: Gateway,
   const { upstream } = mirror.candidate;
   const credential = chooseCredential(upstream, gateway.health, { session: undefined });
   const candidate = { ...mirror.candidate, upstream: askedWith(upstream, credential) };
-  const making = beginAttempt(candidate, 'mirror');
+  const priceOf = gateway.catalog.customerPrices.priceOf(call.key.settings.markup);
+  const making = beginAttempt(candidate, 'mirror', priceOf(candidate.model));
   const trace = call.trace?.begin(making, 0);
   caller.traceHeaders = call.traceHeaders;
   void measure(candidate, request, gateway, caller, trace, preambleHoldMs, making)
@@ -51,7 +53,7 @@ export function sendMirror(mirror: Mirror, call: MirroredCall, gateway: Gateway,
 
 type MirroredCall = {
   readonly id: string;
-  readonly key: { readonly accountId: string };
+  readonly key: { readonly accountId: string; readonly settings: Pick<KeySettings, 'markup'> };
   readonly request: ModelRequest;
 } & Pick<Call, 'trace' | 'traceHeaders'>;
 

@@ -56,9 +56,9 @@ export default definePolicy({
   serves: ({ upstreams }, { catalog }) => {
     const isNamed = mayAsk(upstreams);
     return ({ key, request }) => {
-      const lookup = catalog.find(request.modelRequested);
       const demands = demandsUnder(key.settings, request);
-      if (demands === undefined || !('found' in lookup)) return true;
+      const lookup = demands && catalog.find(request.modelRequested);
+      if (demands === undefined || lookup === undefined || !('found' in lookup)) return true;
       const priceOf = catalog.customerPrices.priceOf(key.settings.markup);
       return lookup.found.entries.some(
         (entry) => isNamed(entry) && exclusionFor(entry, request, demands, priceOf) === undefined,

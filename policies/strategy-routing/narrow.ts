@@ -46,8 +46,8 @@ export function fittingOf(set: CandidateSet, request: ModelRequest): CandidateSe
   const tokens = inputs > 1 ? inputTokensEstimate / inputs : inputTokensEstimate;
   if (set.lacking === 0 && tokens <= (set.contexts[0] ?? tokens)) return set;
   const needed = needsOf(request, set.lacking);
-  const tooSmall = set.contexts.findIndex((context) => context >= tokens);
-  const smaller = tooSmall === -1 ? set.contexts.length : tooSmall;
+  const firstFitting = set.contexts.findIndex((context) => context >= tokens);
+  const smaller = firstFitting === -1 ? set.contexts.length : firstFitting;
   if (needed === 0 && smaller === 0) return set;
   const known = FITTING.get(set) ?? new Map<number, CandidateSet>();
   FITTING.set(set, known);

@@ -157,9 +157,10 @@ export function mirrorOf(
   return { candidate: set.candidates[choice.order[0] as number] as Candidate, part };
 }
 
-/** Returns whether the rollout's change makes no difference: the candidates stay the same, or no candidate would remain. */
-function isSame({ candidates: before }: CandidateSet, { candidates: after }: CandidateSet): boolean {
+/** Returns whether the rollout's change makes no difference: the candidates stay the same, or none of those that it adds may serve the call. */
+function isSame({ candidates: before }: CandidateSet, { candidates: after, first }: CandidateSet): boolean {
   if (after.length === 0) return true;
+  if (first !== undefined && !after.some(({ upstream }) => first.has(upstream.name))) return true;
   return before.length === after.length && before.every((each, index) => each === after[index]);
 }
 

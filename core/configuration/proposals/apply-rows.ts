@@ -60,9 +60,14 @@ export function appliableRows(
     }
   };
   const same = rows.filter((row) => hasOldPrice(current, row));
-  if (areTaken(same)) return same;
-  const taken = same.filter((row) => areTaken([row]));
-  return areTaken(taken) ? taken : [];
+  // Halves, because each try reads the whole configuration, and most rows are taken.
+  const takenOf = (some: readonly ProposalRow[]): readonly ProposalRow[] => {
+    if (areTaken(some)) return some;
+    const middle = some.length >> 1;
+    return middle === 0 ? [] : [some.slice(0, middle), some.slice(middle)].flatMap(takenOf);
+  };
+  const taken = takenOf(same);
+  return taken === same || areTaken(taken) ? taken : [];
 }
 
 /** Returns the parsed file with the new prices in it. */

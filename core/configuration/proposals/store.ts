@@ -140,6 +140,8 @@ export function checkAppliable(proposal: Proposal): void {
 }
 
 interface Application {
+  /** The accepted rows that were checked. */
+  readonly rows: readonly ProposalRow[];
   /** When the rows are to be applied; undefined for now. */
   readonly from: Date | undefined;
   readonly actor: string;
@@ -147,14 +149,18 @@ interface Application {
   readonly objections: readonly string[];
 }
 
-/** Makes the accepted rows wait for their time. @returns that time, by the database's clock. @throws CONFLICT as `checkAppliable` */
+/** Makes the accepted rows wait for their time. @returns that time, by the database's clock. @throws CONFLICT as `checkAppliable`, and if other rows are accepted meanwhile */
 export function scheduleProposal(
   database: Knex,
   id: string,
-  { from, actor, note, objections }: Application,
+  { rows: checked, from, actor, note, objections }: Application,
 ): Promise<Date> {
   return database.transaction(async (transaction) => {
-    checkAppliable(toProposal(await readRecord(transaction, id)));
+    const proposal = toProposal(await readRecord(transaction, id));
+    checkAppliable(proposal);
+    const ids = (of: readonly ProposalRow[]) => of.map((row) => row.id).join();
+    if (ids(acceptedRows(proposal)) !== ids(checked))
+      throw fail('CONFLICT', { message: 'The accepted rows have just changed. Look at the proposal again.' });
     const { rows } = await transaction.raw<{ rows: { at: Date }[] }>(
       'UPDATE price_proposals SET holds_from = greatest(:from::timestamptz, clock_timestamp()), actor = :actor, note = :note, forced = :forced WHERE id = :id RETURNING holds_from AS at',
       { id, from: from ?? null, actor, note, forced: JSON.stringify(objections) },
@@ -167,7 +173,7 @@ export function scheduleProposal(
 }
 
 /** The condition of proposals whose rows are to be applied now. */
-export const IS_DUE = 'number IS NULL AND holds_from <= clock_timestamp()';
+export const IS_DUE = 'number IS NULL AND holds_from IS NOT NULL AND holds_from <= clock_timestamp()';
 
 type Check = (text: string) => Configuration;
 

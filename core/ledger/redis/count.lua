@@ -24,7 +24,8 @@ local limit = tonumber(ARGV[2]) or tonumber(key[2])
 if not limit then return 'counted' end
 
 local time = redis.call('TIME')
-local full_at, late = take(limit, key[3], 1, time[1] * 1000000 + time[2])
+local now = time[1] * 1000000 + time[2]
+local full_at, late = take(limit, believed(key[3], now), 1, now)
 if late > 0 then return { 'rate_limited', integer(math.ceil(late / 1000)) } end
 redis.call('HSET', KEYS[2], bucket, integer(full_at))
 return 'counted'

@@ -15,6 +15,13 @@ local function take(limit, full_at, count, now)
   return after, math.max(0, after - now - MINUTE)
 end
 
+-- Returns when the bucket of calls or requests is full again. No accepted one leaves it full more than a minute ahead, so a later
+-- time says that Redis's clock was set back, and the bucket is full.
+local function believed(full_at, now)
+  full_at = tonumber(full_at or 0)
+  return full_at > now + MINUTE and 0 or full_at
+end
+
 -- Gives what an ended call was expected to use and did not use back to the bucket.
 local function correct_tokens(name, expected, used)
   if not expected or used == '' then return end

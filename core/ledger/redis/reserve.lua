@@ -98,7 +98,7 @@ local calls_at, tokens_at
 if ARGV[8] ~= '' and (key[9] or key[11]) then
   local now = time[1] * 1000000 + time[2]
   local calls_late, tokens_late = 0, 0
-  if key[9] then calls_at, calls_late = take(tonumber(key[9]), key[10], 1, now) end
+  if key[9] then calls_at, calls_late = take(tonumber(key[9]), believed(key[10], now), 1, now) end
   if key[11] then tokens_at, tokens_late = take(tonumber(key[11]), key[12], tonumber(ARGV[8]), now) end
   local late = math.max(calls_late, tokens_late)
   if late > 0 then return { 'rate_limited', integer(math.ceil(late / 1000)) } end

@@ -122,6 +122,7 @@ const APPLY = {
   example: { from: '2026-12-01T00:00:00Z', note: 'prices of December' },
 } as const;
 
+const NEWEST = { ETag: 'The number of the newest applied revision.' };
 const APPLIED = object({ ...CHANGE_MEMBERS, holdsFrom: shape.time });
 
 async function apply(
@@ -152,7 +153,7 @@ async function apply(
   };
   if (body.dryRun) return show(200, new Date(Math.max(from?.getTime() ?? 0, Date.now())), null);
   if (!body.force) refuseObjections(plan.objections);
-  const wanted = { from, actor, note: body.note ?? null, objections: plan.objections };
+  const wanted = { rows: acceptedRows(proposal), from, actor, note: body.note ?? null, objections: plan.objections };
   const holdsFrom = await scheduleProposal(database, id, wanted);
   // Whatever is not applied now waits for the next look of a node.
   await applyDue(database, gateway.configurationSource.check).catch(() => undefined);
@@ -213,12 +214,12 @@ export function proposalRoutes(gateway: PluginGateway): readonly Route[] {
       summary: 'Apply the accepted rows to the configuration of every node, at once or at a time.',
       body: APPLY,
       answers: {
-        200: { description: 'What it would change (dryRun).', schema: APPLIED },
+        200: { description: 'What it would change (dryRun).', schema: APPLIED, headers: NEWEST },
         201: {
           description:
             'It is applied, or waits: every node has the prices within a second of `holdsFrom`. `number` is null while it waits.',
           schema: APPLIED,
-          headers: { ETag: 'The number of the newest applied revision.' },
+          headers: NEWEST,
         },
       },
       errors: [...CHANGE_ERRORS.filter((code) => code !== 'PRECONDITION_FAILED'), 'CONFLICT'],

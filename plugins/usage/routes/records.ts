@@ -4,7 +4,7 @@ import { restrictionOfKey } from '../../../core/accounts/member-keys';
 import { adminRoute, keyRoute } from '../../../core/api/json-routes';
 import type { AccountRoute, Route } from '../../../core/api/route';
 import { ATTEMPT_SHAPES, showAttempt } from '../../../core/catalog/attempt-fields';
-import { readDemands } from '../../../core/catalog/demands';
+import { readGivenDemands } from '../../../core/catalog/demands';
 import { PAGE_READERS, pageOf, reader, readQuery, readTime, readUuid, required } from '../../../core/http/query';
 import { object, pageShape, shape } from '../../../core/http/shape';
 import { sendCsv } from '../export';
@@ -78,7 +78,7 @@ async function listAttempts(database: Knex, requestId: string) {
 const REPORT_READERS = {
   account: required(readUuid),
   where: required(
-    reader({ type: 'string', description: 'What must be true, in the grammar of `X-SVC-Require`.' }, readDemands),
+    reader({ type: 'string', description: 'What must be true, in the grammar of `X-SVC-Require`.' }, readGivenDemands),
   ),
   from: readTime,
   to: readTime,

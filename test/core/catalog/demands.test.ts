@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { declaredOf, exclusionOf, joinDemands, readDemands } from '../../../core/catalog/demands';
+import { declaredOf, exclusionOf, joinDemands, readDemands, readGivenDemands } from '../../../core/catalog/demands';
 import type { ModelFacts } from '../../../core/catalog/facts';
 import { sampleModel, samplePrice } from '../../support/catalog-samples';
 
@@ -37,6 +37,13 @@ describe('Demands', () => {
     expect(text).to.equal('region=none');
     expect(excludes(text, { region: ['eu'] })).to.equal('region none eu');
     expect(excludes(joined(text, 'region=none') ?? '', { region: ['none'] })).to.equal('region none none');
+  });
+
+  it('that are joined are read again, although they are longer together than a text may be that is given', () => {
+    const many = `region=${Array.from({ length: 200 }, (_, at) => `r${at}`).join()}`;
+    const text = joined(many, `context=${'0'.repeat(900)}1`) ?? '';
+    expect(readDemands(text).text).to.equal(text);
+    expect(() => readGivenDemands(text)).to.throw(RangeError, 'at most 1000 characters');
   });
 
   it('are met by equal values, by no unknown fact, and by a list only if all of it is demanded', () => {

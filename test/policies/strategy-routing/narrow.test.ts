@@ -141,7 +141,7 @@ describe('The candidates of a call with demands', () => {
 describe('A rollout of an upstream', () => {
   const rollout: Rollout = {
     name: 'add-us',
-    change: { kind: 'upstreams', model: 'm', add: ['us'], drop: [], first: true },
+    change: { kind: 'upstreams', model: 'm', add: ['us'], drop: ['old'], first: true },
     stickyBy: 'account',
     include: new Set(),
     exclude: new Set(),
@@ -151,8 +151,8 @@ describe('A rollout of an upstream', () => {
     onAbort: 'hold',
     definition: 'd',
   };
-  const facts = { eu: { region: ['eu'] }, us: { region: ['us'] } };
-  const upstreams = (['eu', 'us'] as const).map((name) =>
+  const facts = { eu: { region: ['eu'] }, old: { region: ['eu'] }, us: { region: ['us'] } };
+  const upstreams = (['eu', 'old', 'us'] as const).map((name) =>
     sampleUpstream(name, [sampleModel('m', { facts: facts[name] })]),
   );
   const catalog = buildCatalog(upstreams);
@@ -179,7 +179,7 @@ describe('A rollout of an upstream', () => {
 
   it('has no group for a call whose demands exclude the new upstream, and never sends it there', () => {
     expect(routed(undefined)).to.deep.equal([['eu', 'us'], 'treatment']);
-    expect(routed('region=eu')).to.deep.equal([['eu'], undefined]);
+    expect(routed('region=eu')).to.deep.equal([['eu', 'old'], undefined]);
     expect(routed('region=eu,us')).to.deep.equal([['eu', 'us'], 'treatment']);
   });
 });
